@@ -20,7 +20,7 @@ from .control_channel import RankMemory
 from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
-from .loaded_graph import EdgeChoice, Weighed
+from .loaded_graph import EdgeChoice, WeightedRows
 from .protocol import JsonObject
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
@@ -264,7 +264,9 @@ class Executor:
         )
         return named
 
-    def _weighed(self, graph: ServedGraph, weights: dict[str, str] | None) -> Weighed:
+    def _weighed(
+        self, graph: ServedGraph, weights: dict[str, str] | None
+    ) -> WeightedRows:
         if weights is None:
             return graph.column(OWN)
         ((kind, what),) = weights.items()

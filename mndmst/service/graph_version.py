@@ -23,7 +23,7 @@ from ..io.shards.weight_columns import OWN, WeightColumn
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
 from .limits import ServiceMemory
-from .loaded_graph import Weighed
+from .loaded_graph import WeightedRows
 from .protocol import JsonObject
 from .solved_forest import SolvedForest
 
@@ -142,10 +142,12 @@ class GraphVersion:
         default_factory=lambda: MappingProxyType({})
     )
     # The rows with the weights of columns, by name.
-    columns: Mapping[str, Weighed] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, WeightedRows] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
     # The rows with the graph's own weights; None until the main thread has written them
     # after a batch.
-    weighed: Weighed | None = None
+    weighed: WeightedRows | None = None
     # The order of edges; None until the main thread has made it.
     order: EdgeOrder | None = None
     # The spanning forest, in order; None until a client has asked for it.
@@ -163,7 +165,7 @@ class GraphVersion:
         weighed = self.weighed
         if weighed is not None:
             workers = tuple(replace(w, on_device=None) for w in weighed.workers)
-            weighed = Weighed(workers, weighed.dtype)
+            weighed = WeightedRows(workers, weighed.dtype)
         none: Mapping[str, Any] = MappingProxyType({})
         return replace(self, weighed=weighed, columns=none, files=none)
 

@@ -139,7 +139,7 @@ class EdgeChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeightedRows:
     """The rows of a rank with some weights, on their devices.
 
     In a graph for maximum forests the keys descend with the weights, whatever column
@@ -160,7 +160,7 @@ class Weighed:
         return sum(worker.rows.num_arcs for worker in self.workers)
 
 
-class _Device(NamedTuple):
+class _DeviceRange(NamedTuple):
     """A device of this rank and the vertices [first, last) of its rows."""
 
     backend: Device
@@ -181,7 +181,7 @@ class LoadedGraph:
         # Types of the neighbours and of the sort keys of arcs.
         self.id_dtype, self.key_dtype = rows.indices.dtype, rows.keys.dtype
         self._devices = [
-            _Device(w.backend, w.rows.first, w.rows.last) for w in run.workers
+            _DeviceRange(w.backend, w.rows.first, w.rows.last) for w in run.workers
         ]
 
     @property
@@ -209,15 +209,17 @@ class LoadedGraph:
         """A list of no edges."""
         return EdgeList.empty(self.id_dtype, self.key_dtype)
 
-    def on_devices(self, rows: Rows) -> Weighed:
+    def on_devices(self, rows: Rows) -> WeightedRows:
         """Return rows of the same vertices with the graph's own weights."""
         workers = [
             Worker(backend, rows.cut(first - rows.first, last - rows.first))
             for backend, first, last in self._devices
         ]
-        return Weighed(upload_rows(tuple(workers), self.run.report), self.weight_dtype)
+        return WeightedRows(
+            upload_rows(tuple(workers), self.run.report), self.weight_dtype
+        )
 
-    def order_of(self, weighed: Weighed) -> EdgeOrder:
+    def order_of(self, weighed: WeightedRows) -> EdgeOrder:
         """Return the order of edges of some rows. Collective.
 
         Raises ConfigError on every rank if the rows are not in memory.
@@ -226,7 +228,9 @@ class LoadedGraph:
         vtxdist, threads = self.run.directory.vtxdist, self.run.threads
         return EdgeOrder(self.comm, weighed.rows, vtxdist, threads)
 
-    def weigh(self, rows: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
+    def weigh(
+        self, rows: WeightedRows, order: EdgeOrder, weights: np.ndarray
+    ) -> WeightedRows:
         """Give the edges that begin here other weights. Collective.
 
         `rows` are those of the version and `order` is their order of edges, which is
@@ -245,11 +249,11 @@ class LoadedGraph:
         )
 
     def with_arc_keys(
-        self, rows: Weighed, keys: np.ndarray, dtype: np.dtype
-    ) -> Weighed:
+        self, rows: WeightedRows, keys: np.ndarray, dtype: np.dtype
+    ) -> WeightedRows:
         """Return rows with other sort keys of all arcs."""
         workers = with_keys(rows.workers, keys)
-        return Weighed(upload_rows(workers, self.run.report), dtype)
+        return WeightedRows(upload_rows(workers, self.run.report), dtype)
 
     def run_over(self, num_edges: int) -> Run:
         """Return the facts of a run over a version that has some number of edges."""
@@ -259,7 +263,7 @@ class LoadedGraph:
         self,
         version: int,
         num_edges: int,
-        weighed: Weighed,
+        weighed: WeightedRows,
         choice: EdgeChoice,
         progress: Progress,
         proceed: Callable[[], None],

@@ -36,7 +36,7 @@ from .forest_history import ForestHistory
 from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index
 from .journal import Journal
 from .limits import ServiceMemory
-from .loaded_graph import EdgeChoice, LoadedGraph, Weighed
+from .loaded_graph import EdgeChoice, LoadedGraph, WeightedRows
 from .solved_forest import SolvedForest
 
 
@@ -87,7 +87,10 @@ class ServedGraph:
         """
         report = Report(comm, progress)
         run = part_graph(comm, path, config, report, host_rows=True)
-        loaded, weighed = LoadedGraph(run), Weighed(run.workers, run.graph.weight_dtype)
+        loaded, weighed = (
+            LoadedGraph(run),
+            WeightedRows(run.workers, run.graph.weight_dtype),
+        )
         files: dict[str, WeightColumn] = {}
         with comm.raise_on_all():
             if comm.rank == 0:
@@ -334,7 +337,7 @@ class ServedGraph:
         self._publish(*held)
         return dropped
 
-    def column(self, name: str) -> Weighed:
+    def column(self, name: str) -> WeightedRows:
         """Return the current rows with the weights of a column. Collective.
 
         A column stays with the version, and with later ones until edges come or go.
@@ -355,7 +358,7 @@ class ServedGraph:
         keys = order.of_edges(weighed.rows.keys)
         return keys_to_weights(keys, weighed.dtype, self.maximum)
 
-    def weigh(self, weights: np.ndarray) -> Weighed:
+    def weigh(self, weights: np.ndarray) -> WeightedRows:
         """Return the current rows with other weights. Collective."""
         now = self.ordered()
         return self.loaded.weigh(_weighed(now), _order(now), weights)
@@ -419,7 +422,7 @@ class ServedGraph:
         self._held = versions
 
 
-def _weighed(version: GraphVersion) -> Weighed:
+def _weighed(version: GraphVersion) -> WeightedRows:
     assert version.weighed is not None
     return version.weighed
 
