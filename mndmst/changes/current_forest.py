@@ -21,7 +21,13 @@ from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
 from .edges import LocatedEdges, PairEdges, among, pairs_of
 from .forest_difference import ForestDifference
-from .kernels.compressed import NONE, common_ancestors, hang, label_components, on_paths
+from .kernels.compressed import (
+    NONE,
+    common_ancestors,
+    find_parents,
+    label_components,
+    on_paths,
+)
 from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
 
 # Every batch processes all differences from the index. After this many processed
@@ -280,7 +286,7 @@ def _compressed(
     vertices = _distinct(at)
     vertices = _distinct(np.concatenate([vertices, common_ancestors(rooted, vertices)]))
     above = np.empty(len(vertices), np.uint32)
-    hang(rooted, vertices, above)
+    find_parents(rooted, vertices, above)
     lower = above != NONE
     ids = rooted.vertex[vertices.astype(np.uint32)]
     heaviest = np.empty(np.count_nonzero(lower), np.int64)

@@ -1,9 +1,9 @@
-"""The compressed path tree of some vertices, and Kruskal's algorithm on a few edges.
+"""Kernels of `CurrentForest`: compressed path trees, and algorithms on a few edges.
 
-The tree has the given vertices, and the vertices where the paths between them meet.
-Each of its edges represents a path, and has the weight of the heaviest edge on it
-(Anderson, Blelloch and Tangwongsan, SPAA 2020). So the heaviest edge between two of
-these vertices is the same as in the forest.
+A compressed path tree has the given vertices, and the vertices where the paths between
+them meet. Each of its edges represents a path, and has the weight of the heaviest edge
+on it (Anderson, Blelloch and Tangwongsan, SPAA 2020). So the heaviest edge between two
+of these vertices is the same as in the forest.
 """
 
 import numpy as np
@@ -64,7 +64,7 @@ def common_ancestors(rooted, at):
 
 
 @kernel
-def hang(rooted, at, parent):
+def find_parents(rooted, at, parent):
     """Find the parent of each vertex in the compressed path tree.
 
     `at` is as in `common_ancestors`, with all common ancestors; ascending, none twice.
