@@ -210,6 +210,7 @@ class CudaPointTree:
             start, key = (cupy.empty(count, np.uint64) for _ in range(2))
             crowded = cupy.zeros(1, np.uint32)
             size, leaf = np.uint64(count), np.uint64(LEAF)
+            # 1. The runs of more than `leaf` points with one code are crowded cells
             self._run("find_runs", count, codes, group, size, leaf, start, key, crowded)
             count = int(crowded[0])
             if count == 0:
@@ -219,15 +220,17 @@ class CudaPointTree:
             run, run_by_code, codes, group = (
                 cupy.empty(count, np.uint64) for _ in range(4)
             )
+            # 2. Their points get codes of the curve one level deeper
             order = cupy.argsort(key)
             self._run(
                 "take_runs", count, order, size, above, start, point, position, chosen,
                 run,
             )  # fmt: skip
             unsorted = self._codes(values, chosen, count, frame, level)
+            # 3. A sort by code, and a stable one by run, order the points of each run
             by_code = cupy.argsort(unsorted)
             self._run("gather_words", count, by_code, size, run, run_by_code)
-            by_run = cupy.argsort(run_by_code)  # stable
+            by_run = cupy.argsort(run_by_code)
             self._run(
                 "order_runs", count, by_code, by_run, size, position, chosen, unsorted,
                 run, point, codes, group,

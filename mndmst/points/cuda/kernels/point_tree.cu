@@ -179,15 +179,17 @@ extern "C" __global__ void apply_order(const i64* order, const u64* codes, u64 c
   if (i + leaf < count && codes[order[i + leaf]] == code) *crowded = 1;
 }
 
-// Whether the code of element i comes before another in the order of groups, then codes.
+// Whether element i comes before an element of group `other` and `code`: groups ascend,
+// and codes inside a group.
 __device__ inline bool precedes(const u64* codes, const u64* group, u64 i, u64 other, u64 code) {
   u64 g = group ? group[i] : 0;
   return g < other || (g == other && codes[i] < code);
 }
 
-// Finds the runs of equal codes in a group, of ascending groups and codes; without groups
-// all are one. `start` has the first element of each element's run. `key` orders the
-// elements of runs longer than `leaf`, which are counted, before all others.
+// Finds the runs of elements with equal groups and codes. The elements ascend by group,
+// then code; without `group` all are one group. `start` gets the first element of each
+// element's run. `key` gets a sort key by which the elements of runs longer than `leaf`
+// come first, in their order; `crowded` gets the number of these elements.
 extern "C" __global__ void find_runs(const u64* codes, const u64* group, u64 count, u64 leaf,
                                      u64* start, u64* key, u32* crowded) {
   u64 i = thread_of_grid();
@@ -204,8 +206,9 @@ extern "C" __global__ void find_runs(const u64* codes, const u64* group, u64 cou
   if (is_long) atomicAdd(crowded, 1u);
 }
 
-// Takes the elements of long runs, in the order of their keys: their positions, which are
-// theirs among all points or those of the level above; their points; and their runs.
+// Gathers the first `count` elements of `order`, those of long runs: the position of each
+// among all points (`above` has it, except at the first level), its point, and as its
+// group the first element of its run.
 extern "C" __global__ void take_runs(const i64* order, u64 count, const u32* above,
                                      const u64* start, const u32* point, u32* position,
                                      u32* chosen, u64* group) {
@@ -222,8 +225,8 @@ extern "C" __global__ void gather_words(const i64* order, u64 count, const u64* 
   if (j < count) gathered[j] = words[order[j]];
 }
 
-// Brings the chosen points of each group into the order of their codes; `by_code` orders
-// all of them, and `by_group` that order.
+// Writes the chosen points of each group in the order of their new codes. `by_code` sorts
+// all of them by code, and `by_group` stably sorts the result by group.
 extern "C" __global__ void order_runs(const i64* by_code, const i64* by_group, u64 count,
                                       const u32* position, const u32* chosen, const u64* codes,
                                       const u64* group, u32* point, u64* sorted,
