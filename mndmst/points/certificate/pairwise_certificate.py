@@ -107,10 +107,16 @@ class PairDistances:
 
     def _of_values(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Return the smaller distances of the mirrored values of a matrix."""
-        if "from" not in self.parameters:
+        name = self.parameters.get("from")
+        if name is None:
             return np.minimum(row, column)
         gap = 1 - np.clip(np.maximum(row, column).astype(np.float64), -1, 1)
-        return gap if self.parameters["from"] == "correlation:1-r" else np.sqrt(2 * gap)
+        match name:
+            case "correlation":
+                return np.sqrt(2 * gap)
+            case "correlation:1-r":
+                return gap
+        raise InputError(f"distances from {name} cannot be checked")
 
     def _periodic(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         squares = np.zeros(len(other))
