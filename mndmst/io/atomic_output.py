@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from ..host.errors import OutputError
 from .file_access import flush_to_disk, writing
@@ -28,6 +28,8 @@ from .output_kinds import (
 from .owned_files import OwnFile
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..comm.communicator import Comm
 
 # None for an output that the user did not request.
@@ -130,13 +132,13 @@ def whole_file(
 
 
 def write_picture_file(
-    figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
+    figure: "Figure", files: AtomicOutput, path: Path, kind: Kind, **how: object
 ) -> None:
     """Write a figure as the suffix (.png, .svg, .pdf) says; `how` is for `savefig`."""
     suffix = path.suffix[1:]
     mark = {_PROGRAM_FIELDS[suffix]: CREATOR}
     with files.file(path, kind) as temporary:
-        figure.savefig(temporary, format=suffix, metadata=mark, **how)
+        figure.savefig(temporary, format=suffix, metadata=mark, **how)  # type: ignore[arg-type]
 
 
 def check_outputs(

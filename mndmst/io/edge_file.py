@@ -1,7 +1,7 @@
 """Edges in memory, and files of edges that are read piece by piece.
 
 `EdgeFile` is the interface between the partitioner and a format. A file has a length in
-its own units (bytes of text, entries of a binary file, edges of a random graph). Any
+its own units (bytes of text, entries of a binary file, edges of a random graph). object
 number of processes read any ranges, and ranges that cover the file together give every
 entry once: a range of text, for example, begins at the first line that begins in it.
 """
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -262,9 +261,9 @@ class EntryFile(ABC):
         self.seekable, self.rereadable = file.seekable, file.rereadable
         self.budget = file.budget
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts, as plain values, by which a restart knows its input again."""
-        known: dict[str, Any] = {"file": self.name, "length": self.length}
+        known: dict[str, object] = {"file": self.name, "length": self.length}
         with suppress(OSError):
             state = Path(self.name).stat()
             known |= {"bytes": state.st_size, "changed": state.st_mtime_ns}
@@ -390,7 +389,7 @@ class WrappedEdgeFile(EdgeFile):
         self.both_directions = file.both_directions
         self.vertices_given = file.vertices_given
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify the file."""
         return self.file.identity()
 

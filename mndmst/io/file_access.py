@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
         return file.read(size)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, object]:
     """Read a file of options or a recipe; ConfigError if it is not TOML."""
     import tomllib  # only runs with a file of options need it
 
@@ -274,7 +274,7 @@ def first_line(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def write_attributes(item: "h5py.Group", attributes: dict[str, Any]) -> None:
+def write_attributes(item: "h5py.Group", attributes: dict[str, object]) -> None:
     """Write attributes, texts with a fixed length.
 
     HDF5 keeps texts of variable length in a heap without a checksum, and reads them
@@ -289,25 +289,25 @@ def write_attributes(item: "h5py.Group", attributes: dict[str, Any]) -> None:
         item.attrs[name] = value
 
 
-def read_attribute(item: "h5py.Group", name: str) -> Any:
+def read_attribute(item: "h5py.Group", name: str) -> object:
     """Return an attribute; text as str, and None if it is missing or not a scalar.
 
     None also for a value of variable length; see `write_attributes`.
     """
     import h5py  # a client of the service needs none
 
-    value: Any = _value(item, name) if name in item.attrs else None
-    if np.ndim(value) or isinstance(value, h5py.Empty):
+    value: object = _value(item, name) if name in item.attrs else None
+    if isinstance(value, np.ndarray | h5py.Empty):
         return None
     return _printable(value)
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     """Return an attribute; bytes become text, wrong UTF-8 replacement characters."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _value(item: "h5py.Group", name: str) -> Any:
+def _value(item: "h5py.Group", name: str) -> object:
     """Return an attribute as stored; None, without reading it, if its length varies."""
     from h5py import h5t  # a client of the service needs none
 
@@ -335,6 +335,14 @@ def count_attribute(item: "h5py.Group", name: str) -> int:
     return int(value)
 
 
+def number_attribute(item: "h5py.Group", name: str) -> float:
+    """Return an attribute that is a number; raise ValueError for another type."""
+    value = read_attribute(item, name)
+    if not isinstance(value, np.number):
+        raise ValueError(f"attribute {name} is not a number")
+    return float(value)
+
+
 def check_counts(item: "h5py.Group", *names: str) -> None:
     """Raise ValueError if an attribute with one of the names is not a count."""
     for name in names:
@@ -352,7 +360,7 @@ def flag_attribute(item: "h5py.Group", name: str) -> bool:
     return bool(value)
 
 
-def read_attributes(item: "h5py.Group") -> dict[str, Any]:
+def read_attributes(item: "h5py.Group") -> dict[str, object]:
     """Return all attributes of fixed length as plain values."""
     values = {name: _value(item, name) for name in item.attrs}
     return {

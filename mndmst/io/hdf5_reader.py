@@ -15,7 +15,7 @@ import os
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -200,7 +200,7 @@ def _infos(dataset: h5py.Dataset, firsts: range) -> list[tuple[int, ...]]:
     """Return facts of the chunks that begin with some entries, or of all chunks."""
     infos: list[tuple[int, ...]] = []
 
-    def add(info: Any, first: int | None = None) -> None:
+    def add(info: "h5py.h5d.StoreInfo", first: int | None = None) -> None:
         first = info.chunk_offset[0] if first is None else first
         offset = -1 if info.byte_offset is None else info.byte_offset
         infos.append((first, offset, info.size, info.filter_mask))

@@ -11,13 +11,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 import numpy as np
 
 from .file_access import CHUNK_BYTES, HDF5_LAYOUT
 from .hdf5_reader import SUM_BYTES, checksum
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # collections.abc from Python 3.12 on
 
 CHUNK_ROWS = 1 << 16  # of datasets that are written at once
 
@@ -82,18 +85,19 @@ class _Disk(io.FileIO):
     stand_in: int | None = None  # the address of bytes that `write` skips
     offset: int | None = None  # the file offset of the skipped bytes
 
-    def write(self, data: Any) -> int:
+    def write(self, data: "Buffer") -> int:
         """Write all of the data, unless something could not be written before."""
-        if self.stand_in == np.frombuffer(data, np.uint8).ctypes.data:
-            self.offset = self.tell()
-            return len(data)
         rest = memoryview(data)
+        nbytes = rest.nbytes
+        if self.stand_in == np.frombuffer(rest, np.uint8).ctypes.data:
+            self.offset = self.tell()
+            return nbytes
         try:
             while self.error is None and len(rest):
                 rest = rest[super().write(rest) :]
         except OSError as error:
             self.error = error
-        return len(data)
+        return nbytes
 
     def truncate(self, size: int | None = None) -> int:
         """Change the file's length; as `write`."""
@@ -138,10 +142,10 @@ class ColumnWriter:
         if most == 0:  # HDF5 cannot chunk a dataset without elements
             self.dataset = group.create_dataset(name, shape=(0,), dtype=dtype)
             return
-        options: dict[str, Any] = {"compression": "gzip"} if compress else {}
+        packing = "gzip" if compress else None
         self.dataset = group.create_dataset(
             name, (most,), dtype, chunks=(self.chunk,), maxshape=(most,),
-            fletcher32=True, shuffle=compress, **options,
+            fletcher32=True, shuffle=compress, compression=packing,
         )  # fmt: skip
 
     def append(self, data: np.ndarray) -> None:

@@ -4,7 +4,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -166,7 +165,7 @@ class NamedTable(NamedEdgeFile):
         self.table, self.kind = table, kind
         self.copy_facts(table)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify the table."""
         return self.table.identity()
 

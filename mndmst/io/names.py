@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from operator import lt
-from typing import Any
 
 import numpy as np
 
@@ -117,7 +116,7 @@ class Names(NameSource):
         """Return the arrays that encode the names, by the name of each array."""
 
     @abstractmethod
-    def values(self) -> list[Any]:
+    def values(self) -> Sequence[object]:
         """Return the names as Python values: int, str, or a value of JSON."""
 
     @property
@@ -138,8 +137,8 @@ class Names(NameSource):
 
     def count_through(self, last: Key) -> int:
         """Count the names up to and including `last`; the names ascend."""
-        keys: Sequence[Any] = self.keys()
-        return bisect_right(keys, last)
+        keys = self.keys()  # all of the type of `last`
+        return bisect_right(keys, last)  # type: ignore[type-var]
 
     def texts(self) -> list[str]:
         """Return the names as a table shows them: numbers, texts, or JSON."""
@@ -148,8 +147,8 @@ class Names(NameSource):
     def ascend(self) -> bool:
         """Return whether every name is above the one before it."""
         for low in range(0, len(self), PIECE):
-            keys: Sequence[Any] = self.take(slice(low, low + PIECE + 1)).keys()
-            if not all(map(lt, keys, keys[1:])):
+            keys = self.take(slice(low, low + PIECE + 1)).keys()
+            if not all(map(lt, keys, keys[1:])):  # type: ignore[arg-type]
                 return False
         return True
 
@@ -181,7 +180,7 @@ class IntegerNames(Names):
         """Return the integers."""
         return {"integers": self.integers}
 
-    def values(self) -> list[Any]:
+    def values(self) -> Sequence[object]:
         """Return the integers."""
         return self.keys()
 
@@ -249,7 +248,7 @@ class IdRange(Names):
         """Return the ids as an array."""
         return {"integers": np.arange(self.first, self.first + self.count)}
 
-    def values(self) -> list[Any]:
+    def values(self) -> Sequence[object]:
         """Return the ids."""
         return list(self.keys())
 
@@ -308,7 +307,7 @@ class TextNames(Names):
         """Return the bytes and where each name begins."""
         return {"text": self.text, "begins": self.begins}
 
-    def values(self) -> list[Any]:
+    def values(self) -> Sequence[object]:
         """Return the texts, or their JSON values."""
         texts = self.texts()
         return texts if self.kind is NameKind.TEXT else list(map(json.loads, texts))
@@ -416,7 +415,7 @@ class NameIndex:
         return matches[ranks]
 
 
-def names_of_values(source: object, values: Iterable[Any]) -> Names:
+def names_of_values(source: object, values: Iterable[object]) -> Names:
     """Return names from Python's values, of the narrowest kind that tells them apart.
 
     Integers stay integers if 64 bits hold all of them, and texts stay texts. Anything
@@ -426,10 +425,10 @@ def names_of_values(source: object, values: Iterable[Any]) -> Names:
     types = set(map(type, values))
     if types == {int}:
         for kind in (NameKind.INT64, NameKind.UINT64):
-            if kind.holds(min(values), max(values)):
+            if kind.holds(min(values), max(values)):  # type: ignore[type-var, arg-type]
                 return IntegerNames(np.array(values, kind.value))
     if types <= {str}:
-        return names_of_texts(source, values)
+        return names_of_texts(source, values)  # type: ignore[arg-type]
     keys = [_literal(source, k, value) for k, value in enumerate(values)]
     return names_of_keys(NameKind.JSON, keys)
 
@@ -506,7 +505,7 @@ def _utf8(source: object, position: int, text: str) -> bytes:
     return key
 
 
-def _literal(source: object, position: int, value: Any) -> bytes:
+def _literal(source: object, position: int, value: object) -> bytes:
     if value == "":
         _check_length(source, position, b"")
     try:
@@ -521,7 +520,7 @@ def _literal(source: object, position: int, value: Any) -> bytes:
     return _utf8(source, position, text)
 
 
-def _holds_object(value: Any) -> bool:
+def _holds_object(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_holds_object, value))
     return isinstance(value, dict) or value is None

@@ -19,7 +19,7 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..host import __version__
 from ..host.errors import ConfigError, InputError, OutputError
@@ -95,7 +95,7 @@ def json_mark(kind: Kind) -> dict[str, str]:
     return {"format": kind.format, "creator": CREATOR}
 
 
-def hdf5_mark(format: str, version: int = 1) -> dict[str, Any]:
+def hdf5_mark(format: str, version: int = 1) -> dict[str, object]:
     """Return the attributes that the root of an HDF5 file of a format begins with."""
     return {"format": format, "version": version, "creator": CREATOR}
 

@@ -128,7 +128,7 @@ def write_drawing(
     placed: PlacedForest,
     path: Path,
     labels: Sequence[str] | None,
-    names_of: Callable[[np.ndarray], list[Any]],
+    names_of: Callable[[np.ndarray], Sequence[object]],
     overwrite: bool,
 ) -> None:
     """Write a placed forest as a picture or as GeoJSON, by the suffix of the file.

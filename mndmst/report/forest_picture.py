@@ -226,7 +226,7 @@ def write_forest_geojson(
     positions: np.ndarray,
     path: Path,
     files: AtomicOutput,
-    names_of: Callable[[np.ndarray], list[Any]],
+    names_of: Callable[[np.ndarray], Sequence[object]],
 ) -> None:
     """Write a forest as GeoJSON (RFC 7946), a line for each edge.
 
@@ -251,7 +251,7 @@ def _features(
     forest: Forest,
     positions: np.ndarray,
     part: slice,
-    names_of: Callable[[np.ndarray], list[Any]],
+    names_of: Callable[[np.ndarray], Sequence[object]],
 ) -> list[dict[str, Any]]:
     src, dst = forest.src[part], forest.dst[part]
     ends = [names_of(vertices) for vertices in (src, dst)]

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,8 +37,8 @@ from .table_columns import WEIGHTS, ColumnNames, plain
 class AttributedGraph:
     """A graph as a file lists it."""
 
-    nodes: list[Any]  # ids, each of one node
-    ends: list[tuple[Any, Any]]  # the two ids of each edge
+    nodes: list[object]  # ids, each of one node
+    ends: list[tuple[object, object]]  # the two ids of each edge
     edges: Sequence[Attributes]
     # The attributes that the format gives to edges without them
     defaults: Attributes = field(default_factory=dict)
@@ -100,7 +99,7 @@ def _with_numbers(
         if not known or not all(isinstance(text, str) for text in texts):
             continue
         try:
-            number = {text: read_number(text) for text in set(texts)}
+            number = {text: read_number(text) for text in set(texts)}  # type: ignore[arg-type]
         except ValueError:  # then it is text
             continue
         edges = [
@@ -110,7 +109,7 @@ def _with_numbers(
     return edges
 
 
-def ids_of_labels(path: Path, labels: list[str]) -> list[Any]:
+def ids_of_labels(path: Path, labels: list[str]) -> list[object]:
     """Return labels of all vertices as ids: integers if all are, else texts."""
     distinct = len(set(labels))
     if distinct < len(labels):
@@ -121,17 +120,17 @@ def ids_of_labels(path: Path, labels: list[str]) -> list[Any]:
     return list(map(id_converter(labels), labels))
 
 
-def id_converter(ids: Iterable[Any]) -> Callable[[Any], Any]:
+def id_converter(ids: Iterable[object]) -> Callable[[object], object]:
     """Return `int` if all ids are texts that are integers, else the identity."""
     whole = all(isinstance(name, str) and is_integer(name) for name in ids)
-    return int if whole else lambda name: name
+    return int if whole else lambda name: name  # type: ignore[return-value]
 
 
 def edges_of_nodes(
     path: Path,
-    ids: Sequence[Any],
-    src: Sequence[Any],
-    dst: Sequence[Any],
+    ids: Sequence[object],
+    src: Sequence[object],
+    dst: Sequence[object],
     weight: np.ndarray,
 ) -> Edges:
     """Return the edges between listed nodes, with all nodes as vertices.
@@ -154,7 +153,7 @@ def edges_of_nodes(
     return replace(edges, names=names)
 
 
-def _number_nodes(path: Path, ids: Sequence[Any]) -> tuple[np.ndarray, Names | None]:
+def _number_nodes(path: Path, ids: Sequence[object]) -> tuple[np.ndarray, Names | None]:
     """Return the numbers of nodes (int64), and the names they stand for.
 
     Ids from 0 on stay; others are numbered in ascending order, and are the names.

@@ -32,7 +32,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ class DelimitedFile(TextFile, NameableFile):
         self.notes = (note,) if note else ()
         self.weight_name = layout.columns.weight_name
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.layout.columns.text()}
 

@@ -15,7 +15,7 @@ Correlations have the same shapes, and 1 on the diagonal.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from .table_text import (
     split_line,
 )
 from .typed_tables import ParquetTable
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _ABSENT = MISSING - {"inf", "-inf"} | {"-", ".", "?"}
 _BOM = "\ufeff"
@@ -160,7 +163,7 @@ def read_typed_distances(
     return _checked(path, matrix, names, "square", meaning)
 
 
-def _numbers(column: Any) -> np.ndarray:
+def _numbers(column: "pyarrow.Array") -> np.ndarray:
     """Return a column of Arrow as float64; NaN where a value is missing."""
     values = np.asarray(column.to_numpy(zero_copy_only=False))
     if values.dtype.kind == "O":  # decimals or missing integers

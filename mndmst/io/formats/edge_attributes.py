@@ -6,8 +6,6 @@ the weight, or none: an edge without it is refused by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import isnan
-from typing import Any
 
 import numpy as np
 
@@ -27,12 +25,12 @@ from .table_columns import (
 )
 
 # The attributes of one edge, by name
-Attributes = Mapping[str, Any]
+Attributes = Mapping[str, object]
 # Objects whose fields are attributes, of Gephi, Cytoscape and Neo4j
 _HOLDERS = frozenset(("attributes", "data", "properties"))
 
 
-def kind_of_objects(values: Iterable[Any]) -> str:
+def kind_of_objects(values: Iterable[object]) -> str:
     """Return the kind of a column of Python's values, one of `table_columns`."""
     kinds = {type(value) for value in values if value is not None and value == value}
     if not kinds:
@@ -83,7 +81,7 @@ def _flat(
     return flat
 
 
-def _nested(outer: str, fields: Attributes) -> Iterator[tuple[str, str, Any]]:
+def _nested(outer: str, fields: Attributes) -> Iterator[tuple[str, str, object]]:
     """Yield the fields of objects within an object: its name, theirs, and the value."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
@@ -113,7 +111,7 @@ def values_of(
     name: str | None,
     edge_of: Callable[[int], str],
     option: str = OPTION,
-) -> list[Any]:
+) -> list[object]:
     """Return an attribute of every edge, or ones; InputError if an edge lacks it.
 
     `edge_of` names an edge in messages, by its number; `option` precedes a name there.
@@ -130,16 +128,16 @@ def values_of(
     return values
 
 
-def weights_of(source: object, name: str, values: Sequence[Any]) -> np.ndarray:
+def weights_of(source: object, name: str, values: Sequence[object]) -> np.ndarray:
     """Return weights as integers if all are, else as float64.
 
     Raises InputError for one that is not a number.
     """
     for number, value in enumerate(values):
-        if type(value) not in (int, float) or isnan(value):
+        if type(value) not in (int, float) or value != value:
             raise InputError(
                 f"{source}: {name} of edge {number} (from 0) is {shown(value)}, not a "
                 "number. Fix it, or leave the edge out."
             )
-    weights = number_weights(source, values)
+    weights = number_weights(source, values)  # type: ignore[arg-type]  # checked
     return narrow_integers(weights) if weights.dtype == np.int64 else weights

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from math import isinf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -189,7 +189,7 @@ _SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
 
 
 def read_numbers(
-    lines: Sequence[str], prefix: str, weighted: bool, real: bool, **columns: Any
+    lines: Sequence[str], prefix: str, weighted: bool, real: bool, **columns: object
 ) -> EndsAndWeights | None:
     """Return ends and weights by NumPy's reader, where it keeps all of them exactly.
 
@@ -202,7 +202,7 @@ def read_numbers(
         types = types[not prefix : 3 + weighted]
         # NumPy before 2.4 warns of 1.0 for an id, and goes on
         with suppress(ValueError, Warning), filtered_warnings("error", "loadtxt"):
-            table = np.loadtxt(lines, types, comments=None, ndmin=1, **columns)
+            table = np.loadtxt(lines, types, comments=None, ndmin=1, **columns)  # type: ignore[call-overload]
             if prefix and (table["prefix"] != prefix).any():
                 return None
             numbers = (table[name].copy() for name, _ in types if name != "prefix")

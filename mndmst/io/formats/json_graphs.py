@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from math import isinf
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -52,10 +52,10 @@ class JsonGraph:
     """The edges of a JSON file, their ends as the file has them."""
 
     # All vertices, where the file lists them; None where only edges name them
-    vertices: list[Any] | None
+    vertices: list[object] | None
     # Numbers or strings, one for each edge
-    src: list[Any]
-    dst: list[Any]
+    src: list[object]
+    dst: list[object]
     weight: np.ndarray  # int32, int64 or float64 [edges]
     note: str  # says which attributes are read
     weight_name: str = ""  # the attribute that is the weight, if there is one
@@ -113,11 +113,12 @@ def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
         file.write("\n]}\n")
 
 
-def _are_numbers(ends: list[Any]) -> bool:
+def _are_numbers(ends: list[object]) -> TypeGuard[list[int]]:
     """Return whether ends are the numbers of vertices, not integers far apart."""
     if not all(type(end) is int and 0 <= end < MAX_VERTICES for end in ends):
         return False
-    return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
+    most = max(ends, default=-1)  # type: ignore[type-var]
+    return not is_sparse(1 + most, len(ends) // 2)  # type: ignore[operator]
 
 
 def _load(path: Path, budget: Budget, picked: ColumnNames | None) -> JsonGraph:
@@ -153,7 +154,7 @@ def _load(path: Path, budget: Budget, picked: ColumnNames | None) -> JsonGraph:
 
 def _of_records(
     path: Path,
-    vertices: list[Any] | None,
+    vertices: list[object] | None,
     records: Sequence[Attributes],
     picked: ColumnNames | None,
     what: str,
@@ -180,7 +181,7 @@ def _of_records(
 def _of_adjacency(
     path: Path,
     rows: list[list[Attributes]],
-    vertices: list[Any],
+    vertices: list[object],
     field: str,
     picked: ColumnNames | None,
 ) -> JsonGraph:
@@ -204,7 +205,7 @@ def _of_adjacency(
     return JsonGraph(vertices, src, dst, weight, note, name or "")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return a JSON object; raise ValueError if a name occurs twice in it."""
     fields = dict(pairs)
     if len(fields) < len(pairs):

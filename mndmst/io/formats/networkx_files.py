@@ -19,7 +19,8 @@ from io import BytesIO
 from itertools import chain
 from math import isinf
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 from xml.etree import ElementTree
 
 from ...host.errors import InputError, MndmstError, optional
@@ -43,6 +44,9 @@ from .attributed_graph import (
 from .edge_attributes import Attributes
 from .packed_files import not_utf8, read_bytes
 from .table_columns import ColumnNames
+
+if TYPE_CHECKING:
+    import networkx
 
 # NetworkX refuses some combinations of them, or keeps one of several edges with one id
 _UNUSED_OF_EDGES = ("id", "directed", "type")
@@ -75,8 +79,8 @@ class _Kind:
     """The functions that prepare, read and write a format."""
 
     prepare: Callable[[bytes], _Content]
-    read: Callable[[Any, BytesIO], Any]
-    write: Callable[[Any, Any, BinaryIO], None] | None = None
+    read: Callable[[ModuleType, BytesIO], "networkx.Graph"]
+    write: Callable[[ModuleType, "networkx.Graph", BinaryIO], None] | None = None
 
 
 def open_file(
@@ -126,7 +130,7 @@ def _reading(path: Path, budget: Budget, size: int) -> Iterator[None]:
         ) from error
 
 
-def _check_counts(path: Path, graph: Any, content: _Content) -> None:
+def _check_counts(path: Path, graph: "networkx.Graph", content: _Content) -> None:
     """Refuse a graph that lacks nodes or edges of its file, or has more nodes."""
     nodes, edges = graph.number_of_nodes(), graph.number_of_edges()
     if nodes != content.nodes:
@@ -214,7 +218,7 @@ def _prepared_gml(contents: bytes) -> _Content:
     return _Content(ascii_text, heads["node"], heads["edge"])
 
 
-def _read_gml(networkx: Any, file: BytesIO) -> Any:
+def _read_gml(networkx: ModuleType, file: BytesIO) -> "networkx.Graph":
     """Return a graph with its labels as ids, where all nodes have different ones."""
     graph = networkx.read_gml(file, label=None)
     labels = dict(graph.nodes(data="label"))
@@ -223,7 +227,7 @@ def _read_gml(networkx: Any, file: BytesIO) -> Any:
     return networkx.relabel_nodes(graph, labels)
 
 
-def _write_gml(networkx: Any, graph: Any, file: BinaryIO) -> None:
+def _write_gml(networkx: ModuleType, graph: "networkx.Graph", file: BinaryIO) -> None:
     for line in networkx.generate_gml(graph):
         if line.lstrip().startswith("weight "):
             line = line.replace(".E", ".0E")  # igraph needs a digit behind the point

@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import BinaryIO
 
 from ...host.errors import InputError, optional
 from ...host.memory import Budget
@@ -21,14 +22,14 @@ LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
 COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
-def import_extra(*modules: str) -> Any:
+def import_extra(*modules: str) -> ModuleType:
     """Import modules of an optional package and return the package."""
     for module in modules:
         optional(module, "formats", "This format needs")
     return importlib.import_module(modules[0].partition(".")[0])
 
 
-def import_scipy() -> Any:
+def import_scipy() -> ModuleType:
     """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
     return import_extra("scipy.io", "scipy.sparse")
 

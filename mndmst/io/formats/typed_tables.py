@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -42,6 +43,10 @@ from .table_columns import (
     is_ignored,
     matrix_advised,
 )
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.parquet
 
 # Rows of a batch of a Parquet file, at most.
 BATCH_ROWS = 1 << 20
@@ -70,7 +75,7 @@ class ParquetTable:
 
     def rows(
         self, begin: int, end: int, columns: list[int]
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Iterator[tuple[int, "pyarrow.RecordBatch"]]:
         """Yield the first row and the record batch of each piece of [begin, end)."""
         ends = np.cumsum([0, *self.group_rows])
         groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
@@ -84,13 +89,15 @@ class ParquetTable:
                         yield first + low, batch.slice(low, high - low)
                 first += len(batch)
 
-    def _describe(self) -> tuple[Any, list[int]]:
+    def _describe(self) -> tuple["pyarrow.Schema", list[int]]:
         """Return the schema, and the number of rows of each group."""
         with self._open() as file:
             groups = map(file.metadata.row_group, range(file.num_row_groups))
             return file.schema_arrow, [group.num_rows for group in groups]
 
-    def batches(self, groups: list[int], columns: list[int]) -> Iterator[Any]:
+    def batches(
+        self, groups: list[int], columns: list[int]
+    ) -> Iterator["pyarrow.RecordBatch"]:
         """Yield the record batches of some groups, with some columns in that order."""
         with self._open() as file:
             names = [file.schema_arrow.names[i] for i in columns]
@@ -99,13 +106,13 @@ class ParquetTable:
                 yield batch.select(names)
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open(self) -> Iterator["pyarrow.parquet.ParquetFile"]:
         parquet = import_extra("pyarrow.parquet").parquet
         with self._source() as source:
             yield parquet.ParquetFile(source)
 
     @contextmanager
-    def _source(self) -> Iterator[Any]:
+    def _source(self) -> Iterator["pyarrow.NativeFile"]:
         """Yield the file for PyArrow, or the memory that it was unpacked to."""
         arrow = import_extra("pyarrow")
         if self._unpacked is not None:
@@ -143,7 +150,7 @@ class ArrowTable(ParquetTable):
     end the process.
     """
 
-    def _describe(self) -> tuple[Any, list[int]]:
+    def _describe(self) -> tuple["pyarrow.Schema", list[int]]:
         with self._open() as (source, reader):
             self._begins, rows = [source.tell()], []
             for batch in _capped(self.budget, reader):
@@ -151,7 +158,9 @@ class ArrowTable(ParquetTable):
                 rows.append(batch.num_rows)
             return reader.schema, rows
 
-    def batches(self, groups: list[int], columns: list[int]) -> Iterator[Any]:
+    def batches(
+        self, groups: list[int], columns: list[int]
+    ) -> Iterator["pyarrow.RecordBatch"]:
         """Yield the record batches of some groups, with some columns in that order."""
         with self._open() as (source, reader):
             batches = _capped(self.budget, reader)
@@ -164,7 +173,9 @@ class ArrowTable(ParquetTable):
                 yield batch
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open(
+        self,
+    ) -> Iterator[tuple["pyarrow.NativeFile", "pyarrow.RecordBatchReader"]]:
         """Yield the source, and a reader of the stream in it."""
         arrow = import_extra("pyarrow.ipc")
         with self._source() as source:
@@ -196,7 +207,9 @@ class _Bounded:
         """Do nothing: the function that opened the file closes it."""
 
 
-def _capped(budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
+def _capped(
+    budget: Budget, batches: Iterator["pyarrow.RecordBatch"]
+) -> Iterator["pyarrow.RecordBatch"]:
     """Yield batches; the budget caps the memory that PyArrow takes for each."""
     done = object()
     while True:
@@ -207,7 +220,7 @@ def _capped(budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
         yield batch
 
 
-def check_complete(where: str, column: Any, first: int) -> None:
+def check_complete(where: str, column: "pyarrow.Array", first: int) -> None:
     """Raise InputError, which names the row, if a value of a column is missing."""
     if column.null_count:
         row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
@@ -217,7 +230,7 @@ def check_complete(where: str, column: Any, first: int) -> None:
         )
 
 
-def kind_of(kind: Any) -> str:
+def kind_of(kind: "pyarrow.DataType") -> str:
     """Return the kind of the values of a column by its type in PyArrow."""
     types = import_extra("pyarrow.types").types
     if types.is_dictionary(kind):
@@ -230,7 +243,7 @@ def kind_of(kind: Any) -> str:
     return EMPTY if types.is_null(kind) else OTHER
 
 
-def is_whole(kind: Any) -> bool:
+def is_whole(kind: "pyarrow.DataType") -> bool:
     """Return whether the values of a column are integers by its type in PyArrow."""
     return bool(import_extra("pyarrow.types").types.is_integer(kind))
 
@@ -266,11 +279,11 @@ class ParquetFile(NameableFile):
         # The type that checked weights will have
         self.weight_dtype = supported_weights(path, weight).dtype
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify this list of edges, including its columns."""
         return super().identity() | {"columns": self.columns.text()}
 
-    def _check_type(self, role: str, kind: Any) -> None:
+    def _check_type(self, role: str, kind: "pyarrow.DataType") -> None:
         """Refuse ends other than integers and text, and weights other than numbers."""
         types = import_extra("pyarrow.types").types
         where = f"{self.path}: {self.columns.name(role)} has type {kind}"
@@ -346,7 +359,9 @@ def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
         arrow.parquet.write_table(table, temporary)
 
 
-def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
+def _named_column(
+    arrow: ModuleType, edges: Edges, ends: np.ndarray
+) -> "np.ndarray | pyarrow.Array":
     """Return ends as a column: the names of the vertices if they have any, or ids."""
     if edges.names is None:
         return ends

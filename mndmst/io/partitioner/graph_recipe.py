@@ -8,7 +8,6 @@ import hashlib
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from ...host.errors import ConfigError, InputError
 from ...host.memory import FREE_MEMORY, Budget
@@ -48,16 +47,16 @@ class Recipe:
     # is made.
     source: dict[str, str]
     # Arguments of `open_random`. Empty for a graph that is fetched.
-    generate: dict[str, Any]
+    generate: dict[str, object]
     # If the paper varies a parameter of `generate`: its name, the `first` and the
     # `last` value
-    family: dict[str, Any]
+    family: dict[str, object]
     # `vertices`, `arcs` (entries of the file) and `edges` (distinct, undirected, no
     # loops), as far as they are known beforehand
     counts: dict[str, int]
     # `paper`, `table`, `vertices` and `edges`, as the paper prints them
     printed: tuple[dict[str, str], ...]
-    answer: dict[str, Any]  # known facts about the graph and its forest
+    answer: dict[str, object]  # known facts about the graph and its forest
 
     @property
     def name(self) -> str:
@@ -69,21 +68,25 @@ def load_recipe(path: str | Path) -> Recipe:
     """Read a recipe."""
     path = Path(path)
     given = read_toml(path)
-    printed = given.pop("printed", [])
-    tables = {name: given.pop(name, {}) for name in _TABLES if name != "printed"}
-    if not isinstance(printed, list):
+    listed = given.pop("printed", [])
+    if not isinstance(listed, list):
         raise ConfigError(f"{path}: printed is not a list of tables.")
-    _check(path, "", given, _TOP)
-    for name, table in [*tables.items(), *(("printed", row) for row in printed)]:
-        _check(path, f"[{name}] ", table, _TABLES[name])
+    stated = {name: given.pop(name, {}) for name in _TABLES if name != "printed"}
+    given = _checked(path, "", given, _TOP)
+    tables = {
+        name: _checked(path, f"[{name}] ", table, _TABLES[name])
+        for name, table in stated.items()
+    }
+    printed = [_checked(path, "[printed] ", row, _TABLES["printed"]) for row in listed]
     if bool(tables["source"]) == bool(tables["generate"]):
         raise ConfigError(f"{path}: give either [source] or [generate].")
     if tables["source"].get("format", NAMES[0]) not in NAMES:
         raise ConfigError(f"{path}: no format is called {tables['source']['format']}.")
     parts, uuid = given.get("parts", 1), given.get("uuid")
+    assert isinstance(parts, int)
     if parts < 1:
         raise ConfigError(f"{path}: parts = {parts}: give 1 or more")
-    return Recipe(path, parts, uuid, printed=tuple(printed), **tables)
+    return Recipe(path, parts, uuid, printed=tuple(printed), **tables)  # type: ignore[arg-type]
 
 
 def open_recipe(
@@ -96,7 +99,7 @@ def open_recipe(
                 f"{recipe.path}: the graph is generated. Leave out --source."
             )
         try:
-            made = open_random(**recipe.generate)
+            made = open_random(**recipe.generate)  # type: ignore[arg-type]
         except ConfigError as error:
             raise ConfigError(f"{recipe.path}: {error}") from error
         made.name = f"{recipe.path}: {made.name}"
@@ -169,10 +172,13 @@ class _CountedFile(WrappedEdgeFile):
             )
 
 
-def _check(
-    path: Path, where: str, table: Any, entries: dict[str, type | tuple[type, ...]]
-) -> None:
-    """Raise ConfigError for entries that are unknown, missing or of another type."""
+def _checked(
+    path: Path, where: str, table: object, entries: dict[str, type | tuple[type, ...]]
+) -> dict[str, object]:
+    """Return a table; raise ConfigError for entries that are not as `entries` says.
+
+    They may be unknown, missing or of another type.
+    """
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: {where}is not a table.")
     known = {entry.rstrip("*"): types for entry, types in entries.items()}
@@ -187,6 +193,7 @@ def _check(
     for entry in entries:
         if table and entry.endswith("*") and entry[:-1] not in table:
             raise ConfigError(f"{path}: {where}lacks {entry[:-1]}.")
+    return table
 
 
 def _check_sum(file: Path, budget: Budget, promised: str) -> None:

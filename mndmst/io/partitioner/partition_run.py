@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path, PosixPath
-from typing import Any
 
 import numpy as np
 
@@ -179,10 +178,12 @@ class RunStart:
 
     progress: RunProgress
     target: Destination  # the directory that the graph goes to
-    described: dict[str, Any]  # the input and the options that the graph is made from
+    described: dict[
+        str, object
+    ]  # the input and the options that the graph is made from
 
 
-def describe(file: EntryFile, options: Options) -> dict[str, Any]:
+def describe(file: EntryFile, options: Options) -> dict[str, object]:
     """Return the input and the options; a restart must have the same."""
     described = file.identity() | {
         "parts": options.parts,
@@ -213,7 +214,7 @@ def check_direction(file: EntryFile, options: Options) -> None:
         )
 
 
-def record_of(described: dict[str, Any]) -> str:
+def record_of(described: dict[str, object]) -> str:
     """Return a digest of the input and the options of a graph."""
     text = json.dumps(described, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
@@ -225,7 +226,9 @@ def check_output(options: Options) -> None:
         check_early(Destination(options.out, options.overwrite), options.parts)
 
 
-def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
+def prepare(
+    options: Options, described: dict[str, object], has_locks: bool
+) -> RunStart:
     """Prepare the directories, and return the point to start from."""
     token = read_token(options.work)
     record = _record_in(options.out) if options.restart else None
@@ -268,7 +271,7 @@ def _record_in(out: Path) -> str | None:
     """Return a finished graph's record, maybe empty; None if there is no graph."""
     with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
         if read_attribute(file, "format") == GRAPH_FORMAT:
-            return read_attribute(file, MADE_FROM) or ""
+            return str(read_attribute(file, MADE_FROM) or "")
     return None
 
 
@@ -296,7 +299,7 @@ def _naming(work: Path) -> str | None:
     return None
 
 
-def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
+def save_plan(work: Path, described: dict[str, object], plan: Plan) -> None:
     """Save the plan of a graph that is made of the described input."""
     fields = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -306,7 +309,7 @@ def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
     write_json(work / PLAN, {"described": described, "plan": fields})
 
 
-def load_plan(work: Path, described: dict[str, Any]) -> Plan:
+def load_plan(work: Path, described: dict[str, object]) -> Plan:
     """Return a plan that was saved."""
     try:
         saved = json.loads((work / PLAN).read_text())
@@ -325,16 +328,16 @@ def load_plan(work: Path, described: dict[str, Any]) -> Plan:
     return plan
 
 
-def _plan_of(saved: dict[str, Any]) -> Plan:
-    fields: dict[str, Any] = {
+def _plan_of(saved: dict[str, object]) -> Plan:
+    fields: dict[str, object] = {
         name: np.array(value, np.int64) if isinstance(value, list) else value
         for name, value in saved.items()
     }
-    fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
-    return Plan(**fields)
+    fields["weight_dtype"] = np.dtype(str(fields["weight_dtype"]))
+    return Plan(**fields)  # type: ignore[arg-type]
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write a file that is whole or not there."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value))

@@ -30,7 +30,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,8 +41,11 @@ from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
 
+if TYPE_CHECKING:
+    import kagen
+
 # Each kind with its parameters and their defaults; None must be given.
-OWN_KINDS: dict[str, dict[str, Any]] = {
+OWN_KINDS: dict[str, dict[str, float | None]] = {
     "rmat": {"scale": None, "edge_factor": 16, "a": 0.57, "b": 0.19, "c": 0.19},
     "ssca2": {"scale": None, "clique": 0, "between": 0.5},
     "gnm": {"n": None, "m": None},
@@ -49,7 +53,7 @@ OWN_KINDS: dict[str, dict[str, Any]] = {
 }
 
 # Each kind with its parameters and their defaults; None must be given.
-KAGEN_KINDS: dict[str, dict[str, Any]] = {
+KAGEN_KINDS: dict[str, dict[str, float | None]] = {
     "rgg2d": {"n": None, "degree": 16.0},
     "rgg3d": {"n": None, "degree": 16.0},
     "rhg": {"n": None, "degree": 16.0, "gamma": 2.8},
@@ -68,7 +72,7 @@ class RandomEdges(EdgeFile):
     vertices_given = True
 
     def __init__(
-        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
+        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, float]
     ) -> None:
         self.name = self.kind = kind
         self.seed = seed
@@ -77,10 +81,10 @@ class RandomEdges(EdgeFile):
         self._prepare(parameters)
 
     @abstractmethod
-    def _prepare(self, given: dict[str, Any]) -> None:
+    def _prepare(self, given: dict[str, float]) -> None:
         """Check the parameters, and set the numbers of edges and of vertices."""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify the graph."""
         named = {name: float(value) for name, value in self.parameters.items()}
         weights = self.weight_dtype.name
@@ -100,7 +104,7 @@ class RandomEdges(EdgeFile):
 class NumberedEdges(RandomEdges):
     """R-MAT [2], G(n, m), or a street grid: one edge, or none, for each number."""
 
-    def _prepare(self, given: dict[str, Any]) -> None:
+    def _prepare(self, given: dict[str, float]) -> None:
         if self.kind == "rmat":
             _check(self, "scale", 1, 44)
             _check(self, "edge_factor", 0)
@@ -112,18 +116,18 @@ class NumberedEdges(RandomEdges):
                     f"rmat: --a, --b and --c add up to {sums[-1]}: they are chances, "
                     "1 together at most"
                 )
-            self.num_vertices = 1 << given["scale"]
-            self.length = given["edge_factor"] << given["scale"]
+            self.num_vertices = 1 << int(given["scale"])
+            self.length = int(given["edge_factor"]) << int(given["scale"])
             self.bounds = np.round(sums * 65536).astype(np.uint64)
         elif self.kind == "gnm":
-            n, m = given["n"], given["m"]
+            n, m = int(given["n"]), int(given["m"])
             _check(self, "n", 0, (1 << 32) - 1)
             _check(self, "m", 0, n * (n - 1) // 2)
             self.num_vertices, self.length = n, m
         else:
             _check(self, "side", 1, (1 << 23) - 1)
             _check(self, "keep", 0, 1)
-            self.num_vertices = given["side"] ** 2
+            self.num_vertices = int(given["side"]) ** 2
             self.length = 2 * self.num_vertices
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -148,11 +152,12 @@ class CliqueEdges(RandomEdges):
 
     VERTICES = 1 << 13
 
-    def _prepare(self, given: dict[str, Any]) -> None:
+    def _prepare(self, given: dict[str, float]) -> None:
         _check(self, "scale", 1, 40)
         _check(self, "clique", 0)
         _check(self, "between", 0, 1)
-        scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
+        scale = int(given["scale"])
+        largest = int(given["clique"]) or 1 << scale // 3
         self.num_vertices = self.length = 1 << scale
         self.between = float(given["between"])
         self.bounds = kernels.clique_bounds(self.seed, self.num_vertices, largest)
@@ -182,7 +187,7 @@ def weights_of(hashes: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return hashes.astype(dtype)
 
 
-def _check(edges: RandomEdges, name: str, low: int, high: float = math.inf) -> None:
+def _check(edges: RandomEdges, name: str, low: float, high: float = math.inf) -> None:
     """Raise ConfigError if a parameter is out of its range."""
     value = edges.parameters[name]
     if not low <= value <= high:
@@ -211,7 +216,7 @@ class KaGenEdges(RandomEdges):
     seekable = False
     rereadable = False
 
-    def _prepare(self, given: dict[str, Any]) -> None:
+    def _prepare(self, given: dict[str, float]) -> None:
         self.kagen = import_kagen()
         self.length = 1
         # KaGen ends the process, or crashes, for some of the parameters left out here
@@ -244,17 +249,17 @@ class KaGenEdges(RandomEdges):
             yield piece[:, 0].copy(), piece[:, 1].copy()
 
 
-def _make(kagen: Any, kind: str, **given: Any) -> Any:
+def _make(maker: "kagen.KaGen", kind: str, **given: float) -> "kagen.Graph":
     if kind in ("rgg2d", "rgg3d"):
-        maker = getattr(kagen, f"generate_{kind}_nm")
-        return maker(given["n"], round(given["n"] * given["degree"] / 2))
+        make = getattr(maker, f"generate_{kind}_nm")
+        return make(given["n"], round(given["n"] * given["degree"] / 2))
     if kind == "rhg":
-        return kagen.generate_rhg(given["gamma"], given["n"], given["degree"])
+        return maker.generate_rhg(given["gamma"], given["n"], given["degree"])
     sides = [given["side"]] * int(kind[4])
-    return getattr(kagen, f"generate_{kind}")(*sides, given["keep"])
+    return getattr(maker, f"generate_{kind}")(*sides, given["keep"])
 
 
-def import_kagen() -> Any:
+def import_kagen() -> ModuleType:
     """Return KaGen."""
     try:
         import kagen
@@ -295,7 +300,7 @@ def open_random(
     return maker(kind, seed, dtype, given)
 
 
-def _complete(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+def _complete(kind: str, parameters: dict[str, float]) -> dict[str, float]:
     """Return the parameters of a kind, with defaults."""
     if kind not in KINDS:
         raise ConfigError(
@@ -313,4 +318,4 @@ def _complete(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, number) or isinstance(value, bool):
             whole = "a whole number" if name in WHOLE else "a number"
             raise ConfigError(f"{kind}: {typed(name)} {value!r}: give {whole}")
-    return complete
+    return complete  # type: ignore[return-value]  # no value is None

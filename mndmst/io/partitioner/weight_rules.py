@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class WeighedFile(WrappedEdgeFile):
         self.weight_dtype = rule(empty, empty).dtype
         self.weight_name, self.maximum = "", None
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify the file and its weights."""
         return self.file.identity() | {"weights": repr(self.rule)}
 
@@ -73,7 +72,7 @@ class EvenlyWeighedFile(NamedEdgeFile):
         self.weight_name, self.maximum = "", None
         self.weight_dtype = _dtype(rule.weight, rule.weight)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return facts that identify the file and its weights."""
         return self.file.identity() | {"weights": repr(self.rule)}
 

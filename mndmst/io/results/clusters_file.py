@@ -9,7 +9,6 @@ as text, or that dendrogram; one in `.nwk` has the dendrogram as Newick trees.
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -45,7 +44,7 @@ TEXT_BYTES = 4 + 4
 
 def write_clusters(
     path: Path,
-    attributes: dict[str, Any],
+    attributes: dict[str, object],
     columns: dict[str, np.ndarray],
     files: AtomicOutput,
     names: NameSource | None = None,
@@ -56,7 +55,7 @@ def write_clusters(
     the leaves of trees, and are the dataset `ids` of an HDF5 file.
     """
     if path.suffix == ".csv":
-        id_name = attributes.get("ids-name", "id")
+        id_name = str(attributes.get("ids-name", "id"))
         _write_text(path, id_name, columns, files, names)
         return
     if path.suffix == ".nwk":
@@ -206,7 +205,7 @@ class StoredDendrogram:
     labels: np.ndarray | None
     ids: np.ndarray | None
     persistence: np.ndarray | None
-    facts: dict[str, Any]  # the attributes of the file
+    facts: dict[str, object]  # the attributes of the file
 
 
 def read_dendrogram(path: Path) -> StoredDendrogram:
@@ -247,7 +246,7 @@ def _is_dendrogram(linkage: np.ndarray) -> bool:
     return bool(fits.all()) and len(np.unique(ids)) == ids.size
 
 
-def describe_clusters(path: Path) -> dict[str, Any]:
+def describe_clusters(path: Path) -> dict[str, object]:
     """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
         check_counts(file, *COUNTS)

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -65,8 +64,8 @@ class ForestHeader:
     total_weight: int | float  # as `digest_and_total.exact_total` returns it
     digest: str  # as `digest_and_total.forest_digest` returns it
     # The run's configuration and report, as far as JSON can hold them
-    config: dict[str, Any] = field(default_factory=dict)
-    report: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, object] = field(default_factory=dict)
+    report: dict[str, object] = field(default_factory=dict)
     # The graph that keeps the names of the vertices, if they have any
     names: NamesLocation | None = None
     maximum: bool = False  # Whether it is a maximum spanning forest
@@ -159,7 +158,7 @@ def file_digest(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def describe_forest(path: str | Path) -> dict[str, Any]:
+def describe_forest(path: str | Path) -> dict[str, object]:
     """Return a forest file's attributes; `damage` says how its edges differ."""
     forest = read_forest(path)
     header = forest.header
@@ -248,9 +247,8 @@ def _total_weight(file: h5py.File) -> int | float:
 
 def _names_location(file: h5py.File) -> NamesLocation | None:
     values = [read_attribute(file, name) for name in NAMES_LOCATION]
-    if not all(isinstance(value, str) for value in values):
-        return None
-    return NamesLocation(*values)
+    texts = [value for value in values if isinstance(value, str)]
+    return NamesLocation(*texts) if len(texts) == len(values) else None
 
 
 def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
@@ -301,7 +299,7 @@ def write_forest(
     stored = dict.fromkeys(vertices, StoredAs(ids.stored_dtype, ids.first))
     num_edges = outputs.ranks.sum(len(edges))
 
-    def attributes() -> dict[str, Any]:
+    def attributes() -> dict[str, object]:
         return _attributes(path, header(), num_edges, weights.dtype)
 
     write_columns(outputs, path, FOREST, columns, attributes, stored, threads)
@@ -339,7 +337,7 @@ def write_forest_in(
 
 def _attributes(
     path: Path, header: ForestHeader, num_edges: int, weight_dtype: np.dtype
-) -> dict[str, Any]:
+) -> dict[str, object]:
     total: int | float | str = header.total_weight
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
         total = str(total)

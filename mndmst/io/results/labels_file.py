@@ -5,7 +5,6 @@ int64, counted from 0. Nothing depends on how many ranks computed them.
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,21 +39,22 @@ def write_labels(
 
     `first_id` is the id of vertex 0, from which the labels in the file count.
     """
+    num_vertices = outputs.ranks.sum(len(labels))
     attributes = {
         **hdf5_mark(FORMAT),
         "graph-uuid": graph_uuid,
-        "num_vertices": outputs.ranks.sum(len(labels)),
+        "num_vertices": num_vertices,
         "num_components": num_components,
         "digest": digest,
         **({FIRST_ID: first_id} if first_id else {}),
     }
-    ids = IdRange(first_id, attributes["num_vertices"])
+    ids = IdRange(first_id, num_vertices)
     stored = {"labels": StoredAs(ids.stored_dtype, first_id)}
     columns = {"labels": labels}
     write_columns(outputs, path, LABELS, columns, lambda: attributes, stored)
 
 
-def describe_labels(path: Path) -> dict[str, Any]:
+def describe_labels(path: Path) -> dict[str, object]:
     """Return a labels file's attributes; `damage` says how its labels differ."""
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:

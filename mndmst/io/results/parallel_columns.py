@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def write_columns(
     path: Path,
     kind: Kind,
     columns: dict[str, np.ndarray],
-    attributes: Callable[[], dict[str, Any]],
+    attributes: Callable[[], dict[str, object]],
     stored: dict[str, "StoredAs"] | None = None,
     threads: Threads = ALONE,
 ) -> None:

@@ -7,7 +7,6 @@ A kernel on each thread takes piece after piece, without the interpreter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -196,7 +195,7 @@ class ArcPieces:
         """Run a kernel on threads until all pieces are taken; return all results."""
         taken = self._stored.taken
 
-        def take(*arguments: Any) -> list[tuple]:
+        def take(*arguments: object) -> list[tuple]:
             results = [kernel(*arguments)]
             while taken[0] < len(self):
                 results.append(kernel(*arguments))

@@ -224,7 +224,7 @@ def remove_shards(path: Path) -> None:
         path.rmdir()
 
 
-def _is_part(path: Path, uuid: str) -> bool:
+def _is_part(path: Path, uuid: object) -> bool:
     """Return whether a file is a part of a graph, and not a link."""
     if path.is_symlink() or not path.is_file():
         return False

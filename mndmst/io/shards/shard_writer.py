@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -236,7 +236,9 @@ class ShardWriter:
                 write_attributes(part, {"graph-uuid": uuid})
         return arcs
 
-    def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
+    def _write_header(
+        self, file: h5py.File, kind: str, more: dict[str, object]
+    ) -> None:
         header = {
             **hdf5_mark(kind, VERSION),
             "graph-uuid": self.uuid,

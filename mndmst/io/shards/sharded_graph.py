@@ -7,7 +7,7 @@ before any memory is taken for them. `row_reading` reads the arcs.
 
 import os
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -335,7 +335,9 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
             "off. Make the graph again."
         )
     with reading(file), open_hdf5(file) as opened:
-        readers = {GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard}
+        readers: dict[object, Callable[[Path, h5py.File], ShardedGraph]] = {
+            GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard
+        }  # fmt: skip
         reader = readers.get(read_attribute(opened, "format"))
         if reader is None:
             raise InputError(
@@ -382,7 +384,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
 def _with_header(
     path: Path,
     file: h5py.File,
-    weights: str,
+    weights: object,
     vtxdist: np.ndarray,
     arcdist: np.ndarray,
     parts: tuple[Path, ...],
@@ -418,7 +420,7 @@ def _with_header(
         reordered=flag_attribute(file, "reordered"),
         original_vertices=bound,
         first_id=read_first_id(file),
-        names=None if names is None else NameKind(names),
+        names=None if names is None else NameKind(str(names)),
         maximum=bool(read_attribute(file, MAXIMUM)),
     )
 

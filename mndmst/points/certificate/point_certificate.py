@@ -200,7 +200,9 @@ def _problems(
     name, min_samples = str(config.get("metric")), config.get("min_samples")
     alpha = config.get("alpha", 1.0)
     try:
-        if not isinstance(min_samples, int) or min_samples < 0 or not alpha > 0:
+        if not isinstance(min_samples, int) or min_samples < 0:
+            raise ValueError
+        if not isinstance(alpha, int | float) or not alpha > 0:
             raise ValueError
         taken = config.keys() & parameters_of(name)
         metric, parameters = simplified(name, {key: config[key] for key in taken})

@@ -32,6 +32,7 @@ from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import TRAINING_COPIES
 from ...io.file_access import (
     count_attribute,
+    number_attribute,
     open_hdf5,
     read_attribute,
     reading,
@@ -153,12 +154,12 @@ class StoredModel:
             points=points.reshape(len(labels), dimensions),
             metric=text_attribute(file, "metric"),
             parameters=json.loads(text_attribute(file, "metric_params")),
-            alpha=float(read_attribute(file, "alpha")),
+            alpha=number_attribute(file, "alpha"),
             non_finite=text_attribute(file, "non_finite"),
             search=text_attribute(file, "search"),
             coordinates=json.loads(text_attribute(file, "coordinates")),
             min_samples=count_attribute(file, "min_samples"),
-            epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
+            epsilon=number_attribute(file, "cluster_selection_epsilon"),
             rule=text_attribute(file, "rule"),
             tree=CondensedTree(
                 parent=column("condensed/parent", np.int64, rows),
