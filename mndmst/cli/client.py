@@ -422,7 +422,9 @@ def _path(graph: "Graph", arguments: argparse.Namespace) -> None:
     import numpy as np
 
     u, v = _pairs_of(graph, arguments)
-    paths = graph.path(u, v).combine_chunks()
+    paths = graph.path(u, v)
+    assert not isinstance(paths, list)  # of a single pair
+    paths = paths.combine_chunks()
     lengths = np.diff(paths.offsets.to_numpy())
     edges = paths.flatten()
     columns = {"u": np.repeat(u, lengths), "v": np.repeat(v, lengths)}

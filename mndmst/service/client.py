@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -33,11 +33,24 @@ from .connection import (
     UnreachableError,
 )
 from .name_lookup import RemoteNames
-from .protocol import batches_of, to_number, version_of, versioned
+from .protocol import (
+    Request,
+    ServiceAnswer,
+    batches_of,
+    to_number,
+    version_of,
+    versioned,
+)
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.flight
 
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
-Pairs = tuple[Any, Any]
+# The ends of edges: arrays, columns of tables or lists
+Pairs = tuple[object, object]
+Weighted = tuple[object, object, object]
 
 
 def connect(
@@ -155,7 +168,7 @@ class Service:
     def __iter__(self) -> Iterator[str]:
         return iter(graph["graph"] for graph in self.list()["graphs"])
 
-    def list(self) -> dict[str, Any]:
+    def list(self) -> ServiceAnswer:
         """Return the graphs and their versions, and the number of ranks."""
         return self.connection.ask("list")
 
@@ -188,9 +201,9 @@ class Service:
 class RemoteColumns:
     """Facts and columns of a forest whose edges stay at the service until needed."""
 
-    details: dict[str, Any]  # As the service sends them: edges, trees, weight, version
+    details: ServiceAnswer  # As the service sends them: edges, trees, weight, version
     numbers: "RemoteForest"  # The forest with vertices as numbers
-    table: Any  # Columns src, dst and weight
+    table: "pyarrow.Table"  # Columns src, dst and weight
 
     def __len__(self) -> int:
         return int(self.details["forest_edges"])
@@ -231,7 +244,7 @@ class RemoteColumns:
         return _aligned(self.numbers.table["weight"])
 
 
-def _aligned(column: Any) -> np.ndarray:
+def _aligned(column: "pyarrow.ChunkedArray") -> np.ndarray:
     """Return a column as an array for kernels; Flight does not align its buffers."""
     return np.require(column.to_numpy(), requirements="A")
 
@@ -240,7 +253,7 @@ class RemoteForest(RemoteColumns, Forest):  # type: ignore[override, misc]
     """A `Forest` whose columns stay at the service until they are needed."""
 
     def __init__(
-        self, connection: Connection, graph: str, details: dict[str, Any]
+        self, connection: Connection, graph: str, details: ServiceAnswer
     ) -> None:
         self.details = details
         self._connection, self._graph = connection, graph
@@ -251,10 +264,11 @@ class RemoteForest(RemoteColumns, Forest):  # type: ignore[override, misc]
         return self
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> "pyarrow.Table":
         """The edges as an Arrow table: src, dst, weight."""
-        request = {"graph": self._graph, "forest": self.details["forest"]}
-        return self._connection.read({"table": "forest", **request})
+        name = self.details["forest"]
+        request: Request = {"table": "forest", "graph": self._graph, "forest": name}
+        return self._connection.read(request)
 
     @cached_property
     def labels(self) -> np.ndarray:  # type: ignore[override]
@@ -277,7 +291,7 @@ class NamedRemoteForest(RemoteColumns, NamedForest):  # type: ignore[override, m
         return self._of_numbers
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> "pyarrow.Table":
         """The edges as an Arrow table: src, dst (names), weight."""
         return self._graph.with_names(self.numbers.table)
 
@@ -316,7 +330,7 @@ class ForestChanges:
         )
 
     @cached_property
-    def trees(self) -> Any:
+    def trees(self) -> "pyarrow.Table":
         """The changed trees as an Arrow table, fetched when it is first looked at.
 
         A tree is named by its smallest vertex. A row has the number of vertices that
@@ -326,7 +340,7 @@ class ForestChanges:
         """
         return self._read({"table": "tree_changes", "version": self.version})
 
-    def _read(self, request: dict[str, Any]) -> Any:
+    def _read(self, request: Request) -> "pyarrow.Table":
         """Return a table of changes, whose first two columns are vertices."""
         graph = self._graph
         request = {"graph": graph.name, "since": self.since, **request}
@@ -351,7 +365,7 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph({self.name!r} at {self.connection.url!r})"
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> ServiceAnswer:
         """Return facts about the graph: sizes, version, columns."""
         return self.connection.ask("info", graph=self.name)
 
@@ -390,11 +404,13 @@ class Graph:
             self.names.of(arrow.array(numbers)).to_numpy(zero_copy_only=False)
         )
 
-    def with_names(self, table: Any, columns: Sequence[str] = ("src", "dst")) -> Any:
+    def with_names(
+        self, table: "pyarrow.Table", columns: Sequence[str] = ("src", "dst")
+    ) -> "pyarrow.Table":
         """Return a table with names for vertices in columns, where there are names."""
         return table if self.names is None else self.names.of_columns(table, columns)
 
-    def edges(self) -> Any:
+    def edges(self) -> "pyarrow.Table":
         """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
 
         The table is one version of the graph, and the metadata of its schema has the
@@ -412,19 +428,19 @@ class Graph:
         info = self.connection.info({"graph": self.name, "table": "forest"})
         return self._forest(self.connection.metadata(info))
 
-    def _forest(self, details: dict[str, Any]) -> RemoteForest | NamedRemoteForest:
+    def _forest(self, details: ServiceAnswer) -> RemoteForest | NamedRemoteForest:
         forest = RemoteForest(self.connection, self.name, details)
         return forest if self.names is None else NamedRemoteForest(forest, self)
 
     def solve(
         self,
-        weights: Any = None,
+        weights: object = None,
         *,
         maximum: bool | None = None,
         below: float | None = None,
         above: float | None = None,
         without_edges: Pairs | None = None,
-        vertices: Any = None,
+        vertices: object = None,
         version: int | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> RemoteForest | NamedRemoteForest:
@@ -467,7 +483,7 @@ class Graph:
         MndmstError
             If the service cannot do it; the message says why.
         """
-        fields: dict[str, Any] = {"graph": self.name}
+        fields: dict[str, object] = {"graph": self.name}
         if version is not None and (weights is None or isinstance(weights, str)):
             raise InputError("a version is for weights that are sent; leave it out")
         if isinstance(weights, str) and not self.maximum:
@@ -482,31 +498,31 @@ class Graph:
             fields["without_edges"] = self._send("edges", {"src": src, "dst": dst})
         if vertices is not None:
             fields["vertices"] = self._send("vertices", {"vertex": vertices})
-        return self._forest(self.connection.ask("solve", progress, **fields))
+        return self._forest(self.connection.ask("solve", progress, None, **fields))
 
-    def store(self, name: str, weights: Any, *, version: int | None = None) -> None:
+    def store(self, name: str, weights: object, *, version: int | None = None) -> None:
         """Keep weights as a column for later calls of `solve`; see there."""
         upload = self._send_weights(weights, version)
         self.connection.ask("store", graph=self.name, column=name, upload=upload)
 
-    def insert(self, src: Any, dst: Any, weight: Any) -> int:
+    def insert(self, src: object, dst: object, weight: object) -> int:
         """Insert edges that are not there yet; return the new version."""
         return self.update(insert=(src, dst, weight))
 
-    def delete(self, src: Any, dst: Any) -> int:
+    def delete(self, src: object, dst: object) -> int:
         """Delete edges; return the new version."""
         return self.update(delete=(src, dst))
 
-    def set_weights(self, src: Any, dst: Any, weight: Any) -> int:
+    def set_weights(self, src: object, dst: object, weight: object) -> int:
         """Change weights of edges; return the new version."""
         return self.update(set_weights=(src, dst, weight))
 
     def update(
         self,
         *,
-        insert: tuple[Any, Any, Any] | None = None,
+        insert: Weighted | None = None,
         delete: Pairs | None = None,
-        set_weights: tuple[Any, Any, Any] | None = None,
+        set_weights: Weighted | None = None,
         version: int | None = None,
     ) -> int:
         """Apply insertions, deletions and new weights as a whole; return the version.
@@ -525,19 +541,21 @@ class Graph:
         OtherVersionError
             If the graph has another version than the one given.
         """
-        changes = _given(insert=insert, delete=delete, set_weights=set_weights)
+        kinds = {"insert": insert, "delete": delete, "set_weights": set_weights}
+        changes = {kind: given for kind, given in kinds.items() if given is not None}
         if not changes:
             raise InputError("no changes; give insert, delete or set_weights")
-        then: dict[str, Any] = {"action": "update", "graph": self.name}
-        result: dict[str, Any] = {}
+        then: Request = {"action": "update", "graph": self.name}
+        result: ServiceAnswer = {}
         for kind, columns in changes.items():
             names = ("src", "dst", "weight")[: len(columns)]
             sent = "changes" if len(columns) == 3 else "edges"
-            then[kind] = secrets.token_hex(16)
-            last = {"then": then} if len(then) == len(changes) + 2 else {}
+            upload = secrets.token_hex(16)
+            then |= cast(Request, {kind: upload})
+            last = then if len(then) == len(changes) + 2 else None
             given = dict(zip(names, columns, strict=True))
             table = _versioned(self._table(given), version)
-            result = self._put(sent, then[kind], table, None, **last)
+            result = self._put(sent, upload, table, None, last)
         return int(result["version"])
 
     def changes(self, since: int) -> ForestChanges:
@@ -569,17 +587,20 @@ class Graph:
             If the service ends meanwhile, or the graph has not reached the version
             `after`.
         """
-        fields: dict[str, Any] = {"graph": self.name, "after": as_count(after, "after")}
+        fields: dict[str, object] = {
+            "graph": self.name,
+            "after": as_count(after, "after"),
+        }
         if timeout is not None:
             fields["seconds"] = as_number(timeout, "timeout")
-        answer = self.connection.ask("wait", **fields)
+        answer = self.connection.ask("wait", None, None, **fields)
         return int(answer["version"])
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> ServiceAnswer:
         """Write the graph as shards where the service keeps its journal."""
         return self.connection.ask("snapshot", graph=self.name)
 
-    def connected(self, u: Any, v: Any) -> Any:
+    def connected(self, u: object, v: object) -> bool | np.ndarray:
         """Return whether the vertices of pairs are connected; bool.
 
         Two vertices in place of two arrays are one pair: the answer is that of the
@@ -588,7 +609,7 @@ class Graph:
         answer = self._query("connected", u, v)["connected"]
         return answer[0].as_py() if _are_one(u, v) else np.asarray(answer.to_numpy())
 
-    def path_max(self, u: Any, v: Any) -> Any:
+    def path_max(self, u: object, v: object) -> "pyarrow.Table | dict[str, object]":
         """Return the heaviest edge of each path in the forest, as an Arrow table.
 
         Its columns are src, dst and weight; null where there is no path or no edge. For
@@ -597,18 +618,22 @@ class Graph:
         """
         return self._bottlenecks("path_max", u, v)
 
-    def path_min(self, u: Any, v: Any) -> Any:
+    def path_min(self, u: object, v: object) -> "pyarrow.Table | dict[str, object]":
         """Return the lightest edge of each path in a maximum forest; see `path_max`.
 
         The service refuses it in a graph for minimum forests.
         """
         return self._bottlenecks("path_min", u, v)
 
-    def _bottlenecks(self, query: str, u: Any, v: Any) -> Any:
+    def _bottlenecks(
+        self, query: str, u: object, v: object
+    ) -> "pyarrow.Table | dict[str, object]":
         edges = self.with_names(self._query(query, u, v))
         return edges.to_pylist()[0] if _are_one(u, v) else edges
 
-    def path(self, u: Any, v: Any) -> Any:
+    def path(
+        self, u: object, v: object
+    ) -> "pyarrow.ChunkedArray | list[dict[str, object]]":
         """Return the edges of each path in the forest, from u to v.
 
         They are an Arrow column of lists of (src, dst, weight), empty where there is no
@@ -626,7 +651,7 @@ class Graph:
         With `below`, only edges of a smaller weight join components; with `above`, in a
         graph for maximum forests, only edges of a larger weight.
         """
-        request = {"graph": self.name, "table": "labels"}
+        request: Request = {"graph": self.name, "table": "labels"}
         request |= _given(below=below, above=above)
         labels = self.connection.read(request)["label"].combine_chunks()
         labels = labels if self.names is None else self.names.of(labels)
@@ -660,16 +685,16 @@ class Graph:
         rule = _given(
             count=count, threshold=threshold, min_weight=min_weight, min_size=min_size
         )
-        request = {"graph": self.name, "table": "clusters", **rule}
+        request: Request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())
 
-    def _weights(self, weights: Any, version: int | None) -> dict[str, str]:
+    def _weights(self, weights: object, version: int | None) -> dict[str, str]:
         if isinstance(weights, str):
             column = weights in self.info()["columns"]
             return {"column" if column else "expression": weights}
         return {"upload": self._send_weights(weights, version)}
 
-    def _send_weights(self, weights: Any, version: int | None) -> str:
+    def _send_weights(self, weights: object, version: int | None) -> str:
         """Send every rank the weights of its edges; return the name of the upload."""
         values, name = as_column(weights, "weights"), secrets.token_hex(16)
         info = self.connection.info({"graph": self.name, "table": "edges"})
@@ -690,7 +715,9 @@ class Graph:
                 f"version {now}; give one for each, in the order of Graph.edges()"
             )
 
-        def send(endpoint: Any, bounds: tuple[int, int]) -> None:
+        def send(
+            endpoint: "pyarrow.flight.FlightEndpoint", bounds: tuple[int, int]
+        ) -> None:
             part = arrow.table({"weight": values[slice(*bounds)]})
             self._put("weights", name, _versioned(part, version), endpoint)
 
@@ -699,25 +726,32 @@ class Graph:
             list(pool.map(send, info.endpoints, shares))
         return name
 
-    def _send(self, kind: str, columns: dict[str, Any]) -> str:
+    def _send(self, kind: str, columns: dict[str, object]) -> str:
         """Send columns to rank 0; return the name of the upload."""
         name = secrets.token_hex(16)
         self._put(kind, name, self._table(columns), None)
         return name
 
     def _put(
-        self, kind: str, name: str, table: Any, endpoint: Any, **more: Any
-    ) -> dict[str, Any]:
-        command = {"upload": name, "graph": self.name, "kind": kind, **more}
+        self,
+        kind: str,
+        name: str,
+        table: "pyarrow.Table",
+        endpoint: "pyarrow.flight.FlightEndpoint | None",
+        then: Request | None = None,
+    ) -> ServiceAnswer:
+        command: Request = {"upload": name, "graph": self.name, "kind": kind}
+        if then is not None:
+            command["then"] = then
         return self.connection.put(command, batches_of(table), endpoint)
 
-    def _query(self, query: str, u: Any, v: Any) -> Any:
+    def _query(self, query: str, u: object, v: object) -> "pyarrow.Table":
         if _are_one(u, v):
             u, v = [u], [v]
         table = self._table({"u": u, "v": v})
         return self.connection.exchange({"graph": self.name, "query": query}, table)
 
-    def _table(self, columns: dict[str, Any]) -> Any:
+    def _table(self, columns: dict[str, object]) -> "pyarrow.Table":
         """Return a table of vertices as numbers, and of weights."""
         arrays = {
             name: as_column(column, name)
@@ -732,7 +766,7 @@ class Graph:
             )
         return arrow.table(arrays)
 
-    def _vertices(self, asked: Any, name: str) -> np.ndarray:
+    def _vertices(self, asked: object, name: str) -> np.ndarray:
         """Return the numbers of vertices that are given by name or number."""
         if self.names is not None:
             return self.names.numbers(asked)
@@ -746,19 +780,20 @@ class Graph:
         return column if len(column) else column.astype(np.int64)
 
 
-def _versioned(table: Any, version: int | None) -> Any:
+def _versioned(table: "pyarrow.Table", version: int | None) -> "pyarrow.Table":
     """Return a table whose schema names the version it belongs to, if there is one."""
     if version is None:
         return table
     return table.replace_schema_metadata(versioned(table.schema, version).metadata)
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _given(**fields: float | None) -> Request:
     """Return the fields of a request that are not None."""
-    return {name: value for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
+    return cast(Request, given)
 
 
-def _are_one(u: Any, v: Any) -> bool:
+def _are_one(u: object, v: object) -> bool:
     """Return whether a query is about one pair of vertices, not about arrays."""
     return isinstance(u, str | int | np.integer) and isinstance(
         v, str | int | np.integer

@@ -5,10 +5,15 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError, MndmstError, optional
-from .protocol import batches_of, to_bytes
+from .protocol import Request, ServiceAnswer, batches_of, to_bytes
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.flight
+
 
 # gRPC prints failed handshakes to standard error; an exception reports them here.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -48,7 +53,7 @@ class Connection:
         self.url, self._token, self._trusted = url, token, trusted
         self._headers = [(b"authorization", f"Bearer {token}".encode())]
         self._options = flight.FlightCallOptions(headers=self._headers)
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[str, pyarrow.flight.FlightClient] = {}
         # The version of the edges of each graph that was read last
         self.versions_read: dict[str, int] = {}
 
@@ -63,8 +68,8 @@ class Connection:
         action: str,
         progress: Callable[[str, float], None] | None = None,
         timeout: float | None = None,
-        **fields: Any,
-    ) -> dict[str, Any]:
+        **fields: object,
+    ) -> ServiceAnswer:
         """Request an action and return its result.
 
         `progress` receives the name of every stage and the seconds so far. The call is
@@ -74,7 +79,7 @@ class Connection:
         options = self._options
         if timeout is not None:
             options = flight.FlightCallOptions(timeout, headers=self._headers)
-        result: dict[str, Any] = {}
+        result: ServiceAnswer = {}
         if progress is not None:
             fields["progress"] = True
         with self._errors():
@@ -87,18 +92,19 @@ class Connection:
                         progress(result["progress"], result["seconds"])
         return result
 
-    def info(self, request: dict[str, Any]) -> Any:
+    def info(self, request: Request) -> "pyarrow.flight.FlightInfo":
         """Return the flight info of a table, which has its endpoints."""
         with self._errors():
             descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
             return self._client(self.url).get_flight_info(descriptor, self._options)
 
     @staticmethod
-    def metadata(info: Any) -> dict[str, Any]:
+    def metadata(info: "pyarrow.flight.FlightInfo") -> ServiceAnswer:
         """Return the description of a table, and of the endpoints to read it from."""
-        return dict(json.loads(info.app_metadata))
+        details: ServiceAnswer = json.loads(info.app_metadata)
+        return details
 
-    def read(self, request: dict[str, Any]) -> Any:
+    def read(self, request: Request) -> "pyarrow.Table":
         """Return a table of one version, from all ranks that have a share of it.
 
         A service holds the version of a ticket for a while. If changes overtake the
@@ -113,27 +119,30 @@ class Connection:
                 stale = error
         raise stale
 
-    def _read_once(self, request: dict[str, Any]) -> Any:
+    def _read_once(self, request: Request) -> "pyarrow.Table":
         endpoints = self.info(request).endpoints
         if len(endpoints) == 1:
             return self.share(endpoints[0])
         with ThreadPoolExecutor(len(endpoints), "mndmst-read") as pool:
             return arrow.concat_tables(pool.map(self.share, endpoints))
 
-    def share(self, endpoint: Any) -> Any:
+    def share(self, endpoint: "pyarrow.flight.FlightEndpoint") -> "pyarrow.Table":
         """Return the table that an endpoint streams."""
         with self._errors():
             client = self._client(self._address(endpoint))
             return client.do_get(endpoint.ticket, self._options).read_all()
 
     def put(
-        self, command: dict[str, Any], batches: list[Any], endpoint: Any
-    ) -> dict[str, Any]:
+        self,
+        command: Request,
+        batches: list["pyarrow.RecordBatch"],
+        endpoint: "pyarrow.flight.FlightEndpoint | None",
+    ) -> ServiceAnswer:
         """Send batches to the rank of an endpoint, or to rank 0.
 
         Returns the result of the action that follows; an empty one without an action.
         """
-        result: dict[str, Any] = {}
+        result: ServiceAnswer = {}
         descriptor = flight.FlightDescriptor.for_command(to_bytes(command))
         with self._errors():
             client = self._client(self._address(endpoint) if endpoint else self.url)
@@ -147,7 +156,7 @@ class Connection:
                     result = json.loads(answer.to_pybytes())
         return result
 
-    def exchange(self, request: dict[str, Any], table: Any) -> Any:
+    def exchange(self, request: Request, table: "pyarrow.Table") -> "pyarrow.Table":
         """Send a table in batches, and return the answers to them as a table."""
         descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
         answers = []
@@ -167,7 +176,7 @@ class Connection:
             schema = reader.schema  # names the version
         return arrow.Table.from_batches(answers, schema)
 
-    def _client(self, address: str) -> Any:
+    def _client(self, address: str) -> "pyarrow.flight.FlightClient":
         if address not in self._clients:
             more = {"tls_root_certs": self._trusted} if self._trusted else {}
             try:
@@ -179,7 +188,7 @@ class Connection:
                 ) from error
         return self._clients[address]
 
-    def _address(self, endpoint: Any) -> str:
+    def _address(self, endpoint: "pyarrow.flight.FlightEndpoint") -> str:
         if not endpoint.locations:
             return self.url
         return str(endpoint.locations[0].uri.decode())

@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..comm.authenticated_links import (
     TOKEN_BYTES,
@@ -28,6 +28,7 @@ from ..comm.authenticated_links import (
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
+from .protocol import JsonObject, Request
 from .stall_watch import Activity, StallWatch, pause_of
 
 # Bytes read at a time from a rank
@@ -77,14 +78,14 @@ class ControlChannel:
             links += [accept(listener, token, comm.progress) for listener in listeners]
         return cls(links)
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Request) -> None:
         """Wake all other ranks with a message."""
         line = _line(message)
         for link in self._links:
             with contextlib.suppress(OSError):  # the watchdog names a lost rank
                 link.sendall(line)
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self) -> Request:
         """Sleep until rank 0 sends a message.
 
         Raises MndmstError on this rank alone if rank 0 has gone.
@@ -93,7 +94,8 @@ class ControlChannel:
         line = self._from_rank_0.readline()
         if not line.endswith(b"\n"):
             raise MndmstError("rank 0 has ended, and the service with it")
-        return dict(json.loads(line))
+        message: Request = json.loads(line)
+        return message
 
     def ask_to_stop(self) -> None:
         """Report to rank 0 that this rank has got a signal to stop."""
@@ -116,7 +118,7 @@ class ControlChannel:
 
         _start(report, "mndmst-report")
 
-    def _report(self, **facts: Any) -> bool:
+    def _report(self, **facts: object) -> bool:
         """Send facts to rank 0; return whether the connection took them."""
         with self._sending, contextlib.suppress(OSError):
             self._links[0].sendall(_line(facts))
@@ -178,7 +180,7 @@ def _start(target: Callable[[], object], name: str) -> None:
     Thread(target=run, name=name, daemon=True).start()
 
 
-def _line(message: dict[str, Any]) -> bytes:
+def _line(message: JsonObject) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 

@@ -1,7 +1,6 @@
 """Words of requests that belong to minimum forests, or to maximum forests."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..host.errors import ConfigError
 
@@ -28,6 +27,8 @@ def check_words(words: Iterable[str], maximum: bool) -> None:
                 )
 
 
-def given_of(pair: tuple[str, str], request: Mapping[str, Any]) -> Any:
+def given_of(pair: tuple[str, str], request: Mapping[str, object]) -> float | None:
     """Return the value of the one word of a pair that a request has; None without."""
-    return next((request[word] for word in pair if word in request), None)
+    given = next((request[word] for word in pair if word in request), None)
+    assert given is None or isinstance(given, int | float)
+    return given

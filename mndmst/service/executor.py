@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, WeightedRows
-from .protocol import JsonObject
+from .protocol import Request, ServiceAnswer
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
@@ -64,7 +63,7 @@ class Executor:
                 return RankMemory(resident_bytes(), gpu.total, gpu.free)
         return RankMemory(resident_bytes())
 
-    def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def execute(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Execute a request and return its result. Collective.
 
         On rank 0, `job` receives the progress. Raises MndmstError on every rank if the
@@ -98,7 +97,7 @@ class Executor:
             error.ranks = self.comm.size
             raise error
 
-    def _solve(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _solve(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         graph = self.graphs[fields["graph"]]
         now = graph.written()
         choice = self._choice(graph, fields)
@@ -118,7 +117,7 @@ class Executor:
         self.forests = dict(forests)
         return {"forest": name, **forest.summary}
 
-    def _forest(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _forest(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Put a forest in order for clients: a named one, or the current version's."""
         graph = self.graphs[fields["graph"]]
         now = graph.current
@@ -159,7 +158,7 @@ class Executor:
         self.comm.barrier()
         self.forests = forests
 
-    def _release(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _release(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         name = fields["forest"]
         graph = self.graphs.get(name.rpartition(".v")[0])
         number = None if graph is None else graph.version_of_forest(name)
@@ -169,7 +168,7 @@ class Executor:
         self.forests = {n: f for n, f in self.forests.items() if n != name}
         return {"released": released}
 
-    def _store(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _store(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         graph = self.graphs[fields["graph"]]
         weights = self._uploaded_weights(graph, fields["upload"])
         graph.store(fields["column"], weights)
@@ -179,27 +178,28 @@ class Executor:
             "version": graph.version,
         }
 
-    def _order(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _order(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Make the order of edges, and return how many edges each rank has."""
         version = self.graphs[fields["graph"]].ordered(ticketed=True)
         return version.order_facts
 
-    def _index(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _index(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
         version = graph.with_view(JobProgress(job), self._proceed(job))
         return {"version": version.number}
 
-    def _update(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _update(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         graph = self.graphs[fields["graph"]]
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
-            sent = {f: self.uploads.take(fields[f]) for f in KINDS if f in fields}
+            names = [name for name in KINDS if name in fields]
+            sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
             try:
                 for upload in sent.values():
                     _check_version(graph, "changes", upload)
-                names = names_of_graph(graph.loaded.run.graph)
-                batch = replace(read_batch(sent), names=names)
+                of_vertices = names_of_graph(graph.loaded.run.graph)
+                batch = replace(read_batch(sent), names=of_vertices)
             except MndmstError as error:  # which all ranks raise
                 batch = error
         if not graph.current.indexed:
@@ -209,7 +209,12 @@ class Executor:
         if graph.journaled:
             self._append(graph, applied.version, batch)
         graph.publish(applied)
-        return applied._asdict()
+        return {
+            "version": applied.version,
+            "inserted": applied.inserted,
+            "deleted": applied.deleted,
+            "changed": applied.changed,
+        }
 
     def _append(
         self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
@@ -227,7 +232,7 @@ class Executor:
         self._index({"graph": graph.name}, None)
         graph.publish(graph.apply(batch))
 
-    def _snapshot(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
+    def _snapshot(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         graph, folder, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
@@ -300,7 +305,7 @@ class Executor:
                 raise InputError(f"the weights sent have types {', '.join(kinds)}")
         return weights
 
-    def _choice(self, graph: ServedGraph, fields: dict[str, Any]) -> EdgeChoice:
+    def _choice(self, graph: ServedGraph, fields: Request) -> EdgeChoice:
         """Return the choice of the edges that a solve is to use. Collective."""
         without = vertices = None
         if "without_edges" in fields:

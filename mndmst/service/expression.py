@@ -8,13 +8,19 @@ apart by its grammar.
 import ast
 import math
 from collections.abc import Mapping
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.edge_file import supported_weights
 from .protocol import MOST_INTEGER
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    ArrowValue: TypeAlias = pyarrow.ChunkedArray | pyarrow.Scalar
 
 MOST_CHARACTERS, MOST_NODES, DEEPEST = 1000, 200, 40
 MOST_SIGNED = (1 << 63) - 1
@@ -98,7 +104,7 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         _check(child, text, depth - 1)
 
 
-def _check_number(value: Any) -> None:
+def _check_number(value: object) -> None:
     """Refuse a number that no type of weights has."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError("a number of the expression is larger than any 64-bit float")
@@ -133,7 +139,9 @@ def _operation(node: ast.expr) -> str:
     return ""
 
 
-def _value(node: ast.expr, columns: Mapping[str, Any], compute: Any) -> Any:
+def _value(
+    node: ast.expr, columns: Mapping[str, "ArrowValue"], compute: ModuleType
+) -> "ArrowValue":
     """Return the value of an expression that has been checked."""
     if isinstance(node, ast.Name):
         return columns[node.id]

@@ -1,7 +1,7 @@
 """Tables of the edges and trees that batches have changed in a forest (rank 0)."""
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +17,18 @@ from ..host.errors import ConfigError, optional
 from ..host.memory_costs import CHANGED_EDGE_BYTES, CHANGED_TREES_BYTES
 from ..io.results.text_tables import COLUMNS
 from .limits import ServiceMemory
+from .protocol import Request
 from .served_graph import ServedGraph
+
+if TYPE_CHECKING:
+    import pyarrow
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
 CHANGE_TABLES = "forest_changes", "tree_changes"
 
 
-def change_schema(graph: ServedGraph, request: dict[str, Any]) -> Any:
+def change_schema(graph: ServedGraph, request: Request) -> "pyarrow.Schema":
     """Return the columns of a table of changes; the request gets the version of it.
 
     Raises ConfigError if the request does not say which changes, or there is no such
@@ -47,8 +51,8 @@ def change_schema(graph: ServedGraph, request: dict[str, Any]) -> Any:
 
 
 def held_changes(
-    graph: ServedGraph, request: dict[str, Any], memory: ServiceMemory
-) -> AbstractContextManager[Any]:
+    graph: ServedGraph, request: Request, memory: ServiceMemory
+) -> "AbstractContextManager[pyarrow.Table]":
     """Return a block that has a table of changes, which the `memory` counts.
 
     Raises errors as `change_schema`; ConfigError if the memory is too little.
@@ -76,7 +80,7 @@ def held_changes(
             pairs = pairs_before(pairs, combined(later, dtype))
         return tree_difference(graph.num_vertices, pairs, difference)
 
-    def table() -> Any:
+    def table() -> "pyarrow.Table":
         return arrow.table([arrow.array(column) for column in columns()], schema=schema)
 
     return memory.hold_table(nbytes, what, table)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +23,26 @@ from .jobs import ENDING, JobQueue
 from .limits import UNLIMITED_ACTIONS, client_of
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog, TokenRefusals
 from .name_lookup import NAME_QUERIES, NameLookup
-from .protocol import ACTIONS, QUERY, TABLE, JsonObject, batches_of, to_bytes, versioned
+from .protocol import (
+    ACTIONS,
+    QUERY,
+    TABLE,
+    JsonObject,
+    Request,
+    ServiceAnswer,
+    batches_of,
+    to_bytes,
+    versioned,
+)
 from .queries import answers, held_labels, label_schema
 from .rank_server import RankServer, edge_schema
 from .served_graph import ServedGraph
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.flight
+
+    from .rank_server import CallContext, Streamed
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
@@ -41,7 +57,7 @@ WAIT_SECONDS = 1.0
 
 
 # Answers a batch of a query with tables
-Answers = Callable[[Any], Iterator[Any]]
+Answers = Callable[["pyarrow.RecordBatch"], Iterator["pyarrow.Table"]]
 
 
 class FrontServer(RankServer):
@@ -72,22 +88,28 @@ class FrontServer(RankServer):
         self.metrics.add(request)
         self.log.write(request, len(self.jobs))
 
-    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+    def list_actions(self, context: "CallContext") -> list[tuple[str, str]]:
         """Return the actions and their meanings."""
         return [(name, meaning) for name, (meaning, _) in ACTIONS.items()]
 
-    def list_flights(self, context: Any, criteria: Any) -> Iterator[Any]:
+    def list_flights(
+        self, context: "CallContext", criteria: bytes
+    ) -> Iterator["pyarrow.flight.FlightInfo"]:
         """Yield the forest of every graph."""
         for name in list(self.executor.graphs):
             yield self._info({"graph": name, "table": "forest"})
 
-    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
-        """JsonObject an action with JSON objects."""
+    def do_action(
+        self,
+        context: "CallContext",
+        action: "pyarrow.flight.Action",
+    ) -> Iterator["pyarrow.flight.Result"]:
+        """Answer an action with JSON objects."""
         body = action.body.to_pybytes() if action.body is not None else b""
         for event in self.events(action.type, body, client_of(context.peer())):
             yield flight.Result(to_bytes(event))
 
-    def events(self, action: str, body: bytes, client: str) -> Iterator[JsonObject]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[ServiceAnswer]:
         """Yield the answers to an action."""
         name = action if action in ACTIONS else "unknown"
         with self.noted(name, client, name not in UNLIMITED_ACTIONS) as request:
@@ -99,8 +121,8 @@ class FrontServer(RankServer):
             request |= self.read(name, body, ACTIONS[name][1])
             yield from self._answers(name, request)
 
-    def _answers(self, name: str, request: dict[str, Any]) -> Iterator[JsonObject]:
-        at_once = {
+    def _answers(self, name: str, request: Request) -> Iterator[ServiceAnswer]:
+        at_once: dict[str, Callable[[Request], ServiceAnswer]] = {
             "list": self._list,
             "info": self._describe,
             "cancel": lambda r: {"cancelled": self.jobs.cancel(r["request"])},
@@ -115,7 +137,7 @@ class FrontServer(RankServer):
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
 
-    def _wait(self, request: dict[str, Any]) -> Iterator[JsonObject]:
+    def _wait(self, request: Request) -> Iterator[ServiceAnswer]:
         """Yield progress until a graph has a later version, or the time is over."""
         graph, after = self.executor.graphs[request["graph"]], request["after"]
         graph.check_reached(after)
@@ -132,11 +154,11 @@ class FrontServer(RankServer):
             }
         yield {"version": graph.version}
 
-    def _execute(self, action: str, graph: str, **more: str) -> JsonObject:
+    def _execute(self, request: Request) -> ServiceAnswer:
         """Submit an action to all ranks, wait for it, and return its result."""
-        return self.jobs.submit({"action": action, "graph": graph, **more}).result()
+        return self.jobs.submit(request).result()
 
-    def _list(self, request: dict[str, Any]) -> JsonObject:
+    def _list(self, request: Request) -> ServiceAnswer:
         graphs = self.executor.graphs.values()
         return {
             "graphs": [
@@ -146,7 +168,7 @@ class FrontServer(RankServer):
             "ranks": self.executor.comm.size,
         }
 
-    def _describe(self, request: dict[str, Any]) -> JsonObject:
+    def _describe(self, request: Request) -> ServiceAnswer:
         graph = self.executor.graphs[request["graph"]]
         version, names = graph.current, names_of_graph(graph.loaded.run.graph)
         return {
@@ -243,24 +265,27 @@ class FrontServer(RankServer):
             for c in sorted({*requests, *uploads})
         ]
 
-    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+    def get_flight_info(
+        self,
+        context: "CallContext",
+        descriptor: "pyarrow.flight.FlightDescriptor",
+    ) -> "pyarrow.flight.FlightInfo":
         """Return the endpoints of a table."""
         with self.noted("flight-info", client_of(context.peer())) as request:
             request |= self.read("flight info", descriptor.command, TABLE)
             return self._info(request)
 
-    def _info(self, request: dict[str, Any]) -> Any:
+    def _info(self, request: Request) -> "pyarrow.flight.FlightInfo":
         """Return the endpoints of a table; all ranks first compute a missing one."""
         graph = self.executor.graphs[request["graph"]]
         ranks = range(self.executor.comm.size)
         if request["table"] == "forest":
-            details: dict[str, Any]
-            details = {**self._forest_details(graph, request.get("forest"))}
+            details = self._forest_details(graph, request.get("forest"))
             request["forest"] = details["forest"]
             schema = edge_schema(np.dtype(details["weight_type"]))
             rows = int(details["forest_edges"])
         elif request["table"] == "edges":
-            details = {**self._order_details(graph, request.get("version"))}
+            details = self._order_details(graph, request.get("version"))
             request["version"] = details["version"]
             schema = edge_schema(graph.loaded.weight_dtype)
             rows = sum(details["counts"])
@@ -286,7 +311,7 @@ class FrontServer(RankServer):
             schema, descriptor, endpoints, rows, -1, app_metadata=to_bytes(details)
         )
 
-    def _forest_details(self, graph: ServedGraph, name: str | None) -> JsonObject:
+    def _forest_details(self, graph: ServedGraph, name: str | None) -> ServiceAnswer:
         """Return the name and the summary of a forest whose edges ranks can send.
 
         Without a name it is the forest of the current version.
@@ -299,28 +324,30 @@ class FrontServer(RankServer):
             forest = self.executor.find_forest(graph, name)
         if forest is not None and forest.edges is not None:
             return {"forest": name or current_name, **forest.summary}
-        named = {} if name is None else {"forest": name}
-        return self._execute("forest", graph.name, **named)
+        request: Request = {"action": "forest", "graph": graph.name}
+        if name is not None:
+            request["forest"] = name
+        return self._execute(request)
 
-    def _order_details(self, graph: ServedGraph, number: int | None) -> JsonObject:
+    def _order_details(self, graph: ServedGraph, number: int | None) -> ServiceAnswer:
         """Return a version with an order of edges, and the edges of each rank."""
         version = graph.current if number is None else graph.held(number)
         if version.ticketed and version.order is not None:
             return version.order_facts
         if number not in (None, graph.version):
             raise graph.stale(version.number)
-        details = self._execute("order", graph.name)
+        details = self._execute({"action": "order", "graph": graph.name})
         if number not in (None, details["version"]):
             raise graph.stale(version.number)
         return details
 
-    def share(self, request: dict[str, Any]) -> Iterator[Any]:
+    def share(self, request: Request) -> Iterator["Streamed"]:
         """Yield the share of rank 0, or a table that rank 0 alone has.
 
         The service's memory counts such a table until the stream has ended.
         """
         graph = self.executor.graphs[request["graph"]]
-        held: AbstractContextManager[Any]
+        held: AbstractContextManager[pyarrow.Table]
         if request["table"] in ("labels", "clusters"):
             view = self._view(graph, request.get("version"))
             request["version"] = view.version
@@ -339,7 +366,7 @@ class FrontServer(RankServer):
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
         """Return the view of a version with tickets, by default of the current one."""
         if not graph.current.indexed:
-            self._execute("index", graph.name)
+            self._execute({"action": "index", "graph": graph.name})
         view = graph.current.view  # every version after an indexed one has a view
         assert view is not None
         if number is None or number == view.version:
@@ -357,9 +384,13 @@ class FrontServer(RankServer):
             self._ticketed[graph] = (*others, view)[-TICKETED_VIEWS:]
 
     def do_exchange(
-        self, context: Any, descriptor: Any, reader: Any, writer: Any
+        self,
+        context: "CallContext",
+        descriptor: "pyarrow.flight.FlightDescriptor",
+        reader: "pyarrow.flight.MetadataRecordBatchReader",
+        writer: "pyarrow.flight.FlightMetadataWriter",
     ) -> None:
-        """JsonObject batches of pairs of vertices, all from one version."""
+        """Answer batches of pairs of vertices, all from one version."""
         with self.noted("exchange", client_of(context.peer())) as request:
             request |= self.read("query", descriptor.command, QUERY)
             graph, query = self.executor.graphs[request["graph"]], request["query"]
@@ -410,7 +441,7 @@ def _versions_in_memory(graph: ServedGraph) -> list[GraphVersion]:
     return [known[number] for number in sorted(known)]
 
 
-def _pairs(batch: Any) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(batch: "pyarrow.RecordBatch") -> tuple[np.ndarray, np.ndarray]:
     if batch.num_rows > MOST_PAIRS:
         raise ConfigError(
             f"a batch of {batch.num_rows:,} pairs; send at most {MOST_PAIRS:,}"

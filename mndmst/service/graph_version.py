@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
 from .limits import ServiceMemory
 from .loaded_graph import WeightedRows
-from .protocol import JsonObject
+from .protocol import ServiceAnswer
 from .solved_forest import SolvedForest
 
 # Cost of one lookup (a pair, or a changed edge), in vertices indexed in the same time.
@@ -166,8 +166,12 @@ class GraphVersion:
         if weighed is not None:
             workers = tuple(replace(w, on_device=None) for w in weighed.workers)
             weighed = WeightedRows(workers, weighed.dtype)
-        none: Mapping[str, Any] = MappingProxyType({})
-        return replace(self, weighed=weighed, columns=none, files=none)
+        return replace(
+            self,
+            weighed=weighed,
+            columns=MappingProxyType({}),
+            files=MappingProxyType({}),
+        )
 
     @property
     def column_types(self) -> dict[str, str]:
@@ -177,7 +181,7 @@ class GraphVersion:
         return known | {name: w.dtype.name for name, w in self.columns.items()}
 
     @property
-    def order_facts(self) -> JsonObject:
+    def order_facts(self) -> ServiceAnswer:
         """The facts about the order of edges that clients get with tickets."""
         counts = [] if self.order is None else list(self.order.counts)
         return {

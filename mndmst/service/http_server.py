@@ -14,12 +14,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..host.errors import ConfigError, optional
 from .access import Access, bracketed
 from .front_server import FrontServer
+
+if TYPE_CHECKING:
+    from asyncio import Transport
+
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from starlette.types import ASGIApp, Receive, Scope, Send
+    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 MOST_HEADER_BYTES = 16384
 MOST_CONNECTIONS = 200
@@ -99,14 +109,14 @@ class HttpServer:
         self._thread.join(ENDING_SECONDS)
 
 
-def _limited_protocol(idle_seconds: float) -> Any:
+def _limited_protocol(idle_seconds: float) -> "type[H11Protocol]":
     """Return uvicorn's protocol with limits of connections and of their idle time."""
     base = optional("uvicorn.protocols.http.h11_impl", "http").H11Protocol
 
     class LimitedProtocol(base):  # type: ignore[misc, valid-type]
         """Closes connections beyond a number, and connections without a request."""
 
-        def connection_made(self, transport: Any) -> None:
+        def connection_made(self, transport: "Transport") -> None:
             if len(self.connections) >= MOST_CONNECTIONS:
                 transport.abort()
                 return
@@ -117,7 +127,7 @@ def _limited_protocol(idle_seconds: float) -> Any:
             if self.transport is not None:
                 super().connection_lost(reason)
 
-        def _close_if_idle(self, last_cycle: Any) -> None:
+        def _close_if_idle(self, last_cycle: "RequestResponseCycle | None") -> None:
             """Close the connection if no request has begun since the last look."""
             if self.transport.is_closing():
                 return
@@ -137,11 +147,11 @@ class Guard:
     admits every address as Host.
     """
 
-    def __init__(self, app: Any, host: str) -> None:
+    def __init__(self, app: "ASGIApp", host: str) -> None:
         self._app, self._responses = app, optional("starlette.responses", "http")
         self._hosts = {host, "localhost", socket.gethostname(), socket.getfqdn()}
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass a request on, or refuse it."""
         app, headers = self._app, scope["headers"]
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
@@ -153,7 +163,7 @@ class Guard:
             app = self._refusal("the Host header names another host", 421)
         await app(scope, receive, send)
 
-    def _refusal(self, text: str, status: int) -> Any:
+    def _refusal(self, text: str, status: int) -> "Response":
         return self._responses.PlainTextResponse(f"{text}\n", status, HEADERS)
 
     def _is_own(self, header: str) -> bool:
@@ -176,20 +186,20 @@ def _bearer(header: str) -> str:
     return f"Bearer {pair.partition(':')[2]}"
 
 
-def _application(access: Access, front: FrontServer) -> Any:
+def _application(access: Access, front: FrontServer) -> "Starlette":
     """Return the application of Starlette."""
     starlette = optional("starlette.applications", "http", "The HTTP server needs")
     routing = optional("starlette.routing", "http")
     responses = optional("starlette.responses", "http")
     operators_page = Path(__file__).with_name("operators_page.html").read_text()
 
-    def plain(text: str, status: int = 200, **headers: str) -> Any:
+    def plain(text: str, status: int = 200, **headers: str) -> "Response":
         return responses.PlainTextResponse(f"{text}\n", status, {**HEADERS, **headers})
 
-    def route(path: str, answer: Callable[[Any], Any]) -> Any:
+    def route(path: str, answer: "Callable[[Request], Response]") -> "Route":
         """Return a path that needs the token."""
 
-        async def respond(request: Any) -> Any:
+        async def respond(request: "Request") -> "Response":
             header = request.headers.get("authorization", "")
             if access.admits(_bearer(header)):
                 return answer(request)
@@ -201,7 +211,7 @@ def _application(access: Access, front: FrontServer) -> Any:
 
         return routing.Route(path, respond)
 
-    def page(request: Any) -> Any:
+    def page(request: "Request") -> "Response":
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src "
@@ -212,17 +222,17 @@ def _application(access: Access, front: FrontServer) -> Any:
         text = operators_page.replace("NONCE", nonce)
         return responses.HTMLResponse(text, 200, headers)
 
-    def metrics(request: Any) -> Any:
+    def metrics(request: "Request") -> "Response":
         content, kind = front.metrics.text(request.headers.get("accept", ""))
         return responses.Response(content, 200, {**HEADERS, "Content-Type": kind})
 
-    def status(request: Any) -> Any:
+    def status(request: "Request") -> "Response":
         return responses.JSONResponse(front.status(), 200, HEADERS)
 
-    async def healthz(request: Any) -> Any:
+    async def healthz(request: "Request") -> "Response":
         return plain("ok")
 
-    async def readyz(request: Any) -> Any:
+    async def readyz(request: "Request") -> "Response":
         return plain("ending", 503) if front.jobs.closed else plain("ready")
 
     routes = [

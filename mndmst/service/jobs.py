@@ -4,11 +4,10 @@ import queue
 import time
 from collections.abc import Iterator
 from threading import Lock
-from typing import Any
 
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
-from .protocol import JsonObject
+from .protocol import Request, ServiceAnswer
 
 MOST_WAITING = 1000
 
@@ -26,7 +25,7 @@ class CancelledError(MndmstError):
 class QueuedJob:
     """A request that all ranks execute, and the answers to its client."""
 
-    def __init__(self, fields: dict[str, Any]) -> None:
+    def __init__(self, fields: Request) -> None:
         self.fields = fields  # The request, with its `action`
         self.cancelled = False  # Whether it must not take effect
         self._committed = False  # Whether it may take effect
@@ -37,7 +36,7 @@ class QueuedJob:
         # The stages that have ended, and their times.
         self.stage_seconds: list[tuple[str, float]] = []
         self._stage: tuple[str, float] | None = None
-        self._events: queue.SimpleQueue[JsonObject | Exception] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[ServiceAnswer | Exception] = queue.SimpleQueue()
 
     def cancel(self) -> bool:
         """Cancel the job, unless it has been committed; return whether it has not."""
@@ -79,12 +78,12 @@ class QueuedJob:
             self.stage_seconds.append((name, time.monotonic() - begin))
             self._stage = None
 
-    def end(self, result: JsonObject | Exception) -> None:
-        """JsonObject with a result, or an error."""
+    def end(self, result: ServiceAnswer | Exception) -> None:
+        """End with a result, or an error."""
         self._end_stage()
         self._events.put(result)
 
-    def events(self) -> Iterator[JsonObject]:
+    def events(self) -> Iterator[ServiceAnswer]:
         """Yield the progress and at last the result; wait meanwhile.
 
         Raises MndmstError if that is the answer.
@@ -97,7 +96,7 @@ class QueuedJob:
             if "progress" not in event:
                 return
 
-    def result(self) -> JsonObject:
+    def result(self) -> ServiceAnswer:
         """Wait for the result, and return it."""
         return list(self.events())[-1]
 
@@ -121,7 +120,7 @@ class JobQueue:
     def __len__(self) -> int:
         return self._waiting.qsize()
 
-    def submit(self, fields: dict[str, Any]) -> QueuedJob:
+    def submit(self, fields: Request) -> QueuedJob:
         """Queue a request, and return its job.
 
         Raises ConfigError if too many wait, another has the same id, or the service
@@ -216,7 +215,7 @@ class JobProgress(Progress):
         super().__init__(False)
         self.job = job
 
-    def stage(self, name: str, **details: Any) -> None:
+    def stage(self, name: str, **details: object) -> None:
         """Say that a stage begins."""
         if self.job is not None:
             self.job.begin_stage(name)

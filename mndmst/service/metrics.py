@@ -8,11 +8,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..host.progress import json_line
+
+if TYPE_CHECKING:
+    from prometheus_client.core import GaugeMetricFamily
+
 
 prometheus = optional("prometheus_client", "serve", "The service needs")
 exposition = optional("prometheus_client.exposition", "serve")
@@ -183,7 +187,7 @@ class Metrics:
         sums = [each for each in family.samples if each.name.endswith("_sum")]
         return {each.labels["stage"]: each.value for each in sums}
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator["GaugeMetricFamily"]:
         """Yield the gauges, as prometheus_client asks for them."""
         for name, values in self._gauges().items():
             label = name.partition("_")[0]

@@ -5,7 +5,7 @@ No batch of changes adds or removes a vertex, so every version has the same name
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from ..io.names import (
 )
 
 if TYPE_CHECKING:  # loads HDF5, which clients spare
+    import pyarrow
+
     from ..io.results.graph_names import GraphNames
     from .connection import Connection
     from .limits import ServiceMemory
@@ -66,7 +68,9 @@ class NameLookup:
             held += self._index.nbytes
         memory.add_graph(held)
 
-    def answers(self, query: str, batch: Any) -> Iterator[Any]:
+    def answers(
+        self, query: str, batch: "pyarrow.RecordBatch"
+    ) -> Iterator["pyarrow.Table"]:
         """Yield tables that together have a row for each row of a batch.
 
         Raises InputError if the batch has another column, or there is no such vertex;
@@ -104,18 +108,18 @@ class NameLookup:
             with self._memory.hold_table(nbytes, what, named) as table:
                 yield table
 
-    def _named(self, vertices: np.ndarray) -> Any:
+    def _named(self, vertices: np.ndarray) -> "pyarrow.Table":
         """Return a table with the names of some vertices."""
         return arrow.table({"name": column_of_names(self._names.take(vertices))})
 
-    def _vertices(self, column: Any) -> Any:
+    def _vertices(self, column: "pyarrow.Array") -> "pyarrow.Table":
         """Return a table with the vertices that have some names; null for none."""
         wanted = names_of_column(self._graph, self._kind, column)
         vertices = self._index.find(wanted)
         return arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
 
 
-def column_of_names(names: Names) -> Any:
+def column_of_names(names: Names) -> "pyarrow.Array":
     """Return names as an Arrow array: integers, or texts as tables show them."""
     columns = names.columns()
     if names.kind.is_integer:
@@ -125,7 +129,7 @@ def column_of_names(names: Names) -> Any:
     return arrow.LargeStringArray.from_buffers(len(names), *buffers)
 
 
-def names_of_column(graph: str, kind: NameKind, column: Any) -> Names:
+def names_of_column(graph: str, kind: NameKind, column: "pyarrow.Array") -> Names:
     """Return the names in an Arrow array, if they are of the kind of a graph's names.
 
     Raises InputError if the array has other values.
@@ -171,7 +175,7 @@ class RemoteNames:
         """Return the vertices that have some names; -1 for none."""
         return np.asarray(self._ask("vertices", "name", column_of_names(wanted)))
 
-    def numbers(self, names: Any) -> np.ndarray:
+    def numbers(self, names: object) -> np.ndarray:
         """Return the vertices that have some names.
 
         Raises InputError if the names are of another kind, or no vertex has one of
@@ -194,19 +198,21 @@ class RemoteNames:
             )
         return vertices
 
-    def of(self, vertices: Any) -> Any:
+    def of(self, vertices: "pyarrow.Array") -> "pyarrow.Array":
         """Return the names of vertices in an Arrow array, null where that is null."""
         coded = vertices.cast(arrow.int64()).dictionary_encode()
         return self._ask("names", "vertex", coded.dictionary).take(coded.indices)
 
-    def of_columns(self, table: Any, columns: Sequence[str]) -> Any:
+    def of_columns(
+        self, table: "pyarrow.Table", columns: Sequence[str]
+    ) -> "pyarrow.Table":
         """Return a table with names in place of vertices in some columns."""
         for column in columns:
             names = self.of(table[column].combine_chunks())
             table = table.set_column(table.column_names.index(column), column, names)
         return table
 
-    def of_paths(self, paths: Any) -> Any:
+    def of_paths(self, paths: "pyarrow.ChunkedArray") -> "pyarrow.ChunkedArray":
         """Return a column of paths whose ends are names in place of vertices."""
         paths = paths.combine_chunks()
         edges = arrow.Table.from_struct_array(paths.flatten())
@@ -216,14 +222,14 @@ class RemoteNames:
         lists = arrow.LargeListArray.from_arrays(paths.offsets, named)
         return arrow.chunked_array([lists])
 
-    def _ask(self, query: str, column: str, values: Any) -> Any:
+    def _ask(self, query: str, column: str, values: "pyarrow.Array") -> "pyarrow.Array":
         sent = arrow.table({column: values})
         table = self._connection.exchange({"graph": self._graph, "query": query}, sent)
         answer = table.column(0).combine_chunks()
         return answer.fill_null(-1) if query == "vertices" else answer
 
 
-def _column(names: Any) -> Any:
+def _column(names: object) -> "pyarrow.Array":
     """Return names as an Arrow array."""
     if isinstance(names, arrow.Array):
         return names

@@ -30,11 +30,14 @@ these, in requests the first two.
 import json
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeGuard, cast
 
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import size_text, to_json
+
+if TYPE_CHECKING:
+    import pyarrow
 
 MOST_REQUEST_BYTES = 1 << 20
 # gRPC's clients receive messages of up to 4 MiB by default. The columns of a batch have
@@ -53,6 +56,80 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 # An object to send as JSON
 JsonObject = Mapping[str, object]
+
+
+class Request(TypedDict, total=False):
+    """The fields that a request may have; see `ACTIONS`, `UPLOAD`, `TABLE`, `QUERY`."""
+
+    action: str  # of `do_action`; ranks also have actions of their own
+    graph: str
+    progress: bool
+    request: str
+    weights: dict[str, str]
+    maximum: bool
+    below: float
+    above: float
+    without_edges: str
+    vertices: str
+    digest: bool
+    forest: str
+    column: str
+    upload: str
+    insert: str
+    delete: str
+    set_weights: str
+    kind: str
+    then: "Request"
+    table: str
+    version: int
+    count: int
+    threshold: float
+    min_weight: float
+    min_size: int
+    query: str
+    since: int
+    after: int
+    seconds: float
+
+
+class ServiceAnswer(TypedDict, total=False):
+    """The fields that an answer, or the description of a table, may have."""
+
+    progress: str
+    seconds: float
+    text: str
+    cancelled: bool
+    graphs: list["ServiceAnswer"]
+    ranks: int
+    graph: str
+    version: int
+    uuid: str
+    num_vertices: int
+    num_edges: int
+    maximum: bool
+    names: str | None  # the kind of the names of vertices
+    first_id: int | None
+    columns: Mapping[str, str]  # the type of each
+    edges_since: int
+    changes_since: int
+    since: int
+    versions_in_memory: list[dict[str, int]]
+    counts: list[int]  # edges of each rank
+    column: str
+    type: str  # of a column
+    released: bool
+    ended: bool
+    forest: str
+    forest_edges: int
+    trees: int
+    weight: int | float | str  # see `to_number`
+    weight_type: str
+    graph_uuid: str
+    digest: str
+    snapshot: str | None  # its folder
+    inserted: int
+    deleted: int
+    changed: int
 
 
 class Field(NamedTuple):
@@ -170,7 +247,7 @@ QUERY = {
 }
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     if isinstance(value, str):
         return value in _INFINITE
     if _is_whole(value):
@@ -178,15 +255,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) and not math.isnan(value)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return _is_whole(value) and 1 <= value <= MOST_COUNT
 
 
-def _is_weights(value: Any) -> bool:
+def _is_weights(value: object) -> bool:
     if not isinstance(value, dict) or len(value) != 1:
         return False
     ((kind, what),) = value.items()
@@ -195,7 +272,7 @@ def _is_weights(value: Any) -> bool:
     return kind in checks and checks[kind](what)
 
 
-_KINDS = {
+_KINDS: dict[str, Callable[[object], bool]] = {
     "name": lambda v: isinstance(v, str) and NAME.fullmatch(v) is not None,
     "upload": lambda v: isinstance(v, str) and IDENTIFIER.fullmatch(v) is not None,
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
@@ -218,7 +295,7 @@ _EXPECTED = {
 
 def read_request(
     what: str, body: bytes | memoryview, fields: Mapping[str, Field]
-) -> dict[str, Any]:
+) -> Request:
     """Return the fields of a request, a JSON object; an empty body has no fields.
 
     Errors name the request by `what`. Raises ConfigError if it is too long, is not a
@@ -251,7 +328,7 @@ def read_request(
             )
         elif field.kind == "number" and isinstance(values[name], str):
             values[name] = _INFINITE[values[name]]
-    return values
+    return cast(Request, values)  # as `fields` say
 
 
 def to_bytes(value: JsonObject) -> bytes:
@@ -264,18 +341,20 @@ def to_number(value: float | str) -> int | float:
     return float(value) if isinstance(value, str) else value
 
 
-def versioned(schema: Any, version: int, graph: str | None = None) -> Any:
+def versioned(
+    schema: "pyarrow.Schema", version: int, graph: str | None = None
+) -> "pyarrow.Schema":
     """Return an Arrow schema whose metadata names a version, and perhaps its graph."""
     names = {} if graph is None else {"graph": graph}
     return schema.with_metadata({**names, "version": str(version)})
 
 
-def version_of(table: Any) -> int:
+def version_of(table: "pyarrow.Table") -> int:
     """Return the version of the graph that a table of the service belongs to."""
     return int(table.schema.metadata[b"version"])
 
 
-def read_version(schema: Any) -> int | None:
+def read_version(schema: "pyarrow.Schema") -> int | None:
     """Return the version that the schema of an upload names; None if it names none.
 
     Raises InputError if it is not a number.
@@ -291,13 +370,15 @@ def read_version(schema: Any) -> int | None:
     return int(text)
 
 
-def batches_of(table: Any, most_bytes: int = MESSAGE_BYTES) -> list[Any]:
+def batches_of(
+    table: "pyarrow.Table", most_bytes: int = MESSAGE_BYTES
+) -> list["pyarrow.RecordBatch"]:
     """Return an Arrow table as record batches of at most `most_bytes`, at least one.
 
     A table without rows becomes one empty batch, because a stream needs a batch. A row
     that is larger is a batch by itself.
     """
-    batches: list[Any] = table.combine_chunks().to_batches()
+    batches = table.combine_chunks().to_batches()
     if batches:
         return [part for batch in batches for part in _parts(batch, most_bytes)]
     arrow = optional("pyarrow", "serve", "The service needs")
@@ -305,7 +386,9 @@ def batches_of(table: Any, most_bytes: int = MESSAGE_BYTES) -> list[Any]:
     return [arrow.record_batch(empty, schema=table.schema)]
 
 
-def _parts(batch: Any, most_bytes: int) -> list[Any]:
+def _parts(
+    batch: "pyarrow.RecordBatch", most_bytes: int
+) -> list["pyarrow.RecordBatch"]:
     """Halve a batch until each part has at most `most_bytes`, or one row."""
     if batch.nbytes <= most_bytes or batch.num_rows == 1:
         return [batch]

@@ -1,8 +1,8 @@
 """Queries on a forest, answered on rank 0 from one version."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,13 +27,19 @@ from ..tree.linkage import (
 from .direction import BOUND, PATH, THRESHOLD, check_words, given_of
 from .graph_version import ForestView
 from .limits import ServiceMemory
+from .protocol import Request
+
+if TYPE_CHECKING:
+    import pyarrow
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
 RULES = ("count", *BOUND, "min_size")
 
 
-def label_schema(request: Mapping[str, Any], num_vertices: int, maximum: bool) -> Any:
+def label_schema(
+    request: Request, num_vertices: int, maximum: bool
+) -> "pyarrow.Schema":
     """Return the columns of a table of labels or clusters.
 
     `maximum` says whether the table is of a maximum forest. Raises ConfigError if the
@@ -62,7 +68,7 @@ def label_schema(request: Mapping[str, Any], num_vertices: int, maximum: bool) -
     return arrow.schema(columns)
 
 
-def cluster_rule(request: Mapping[str, Any]) -> str:
+def cluster_rule(request: Request) -> str:
     """Return the one rule of a request for clusters; raise ConfigError otherwise."""
     rules = [name for name in RULES if name in request]
     if len(rules) != 1:
@@ -84,7 +90,7 @@ def answers(
     v: np.ndarray,
     memory: ServiceMemory,
     path_edges: int = PATH_EDGES,
-) -> Iterator[Any]:
+) -> Iterator["pyarrow.Table"]:
     """Yield tables that together have a row for each pair of vertices.
 
     A table of paths has at most `path_edges` edges, or one path.
@@ -106,7 +112,7 @@ def answers(
     if index is None:
         nbytes = LOOKUP_BYTES[query] * (len(u) + view.forest.differs)
 
-    def table() -> Any:
+    def table() -> "pyarrow.Table":
         ends = view.forest.index.pairs(u, v)
         if query == "connected":
             return arrow.table({"connected": view.connected(index, *ends)})
@@ -129,7 +135,7 @@ def _paths(
     v: np.ndarray,
     memory: ServiceMemory,
     path_edges: int,
-) -> Iterator[Any]:
+) -> Iterator["pyarrow.Table"]:
     """Yield the paths of pairs in tables; see `answers`."""
     vertices = index.num_vertices
     if not index.is_rooted:
@@ -148,7 +154,7 @@ def _paths(
             begin, done = max(end, 1), done + edges
 
 
-def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
+def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> "pyarrow.Table":
     """Return a table with the path of each pair."""
     offsets, edges = index.path(u, v)
     columns = _edges((index.src, index.dst, index.weight), edges, 0)
@@ -159,8 +165,8 @@ def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
 
 @contextmanager
 def held_labels(
-    index: ForestIndex, request: dict[str, Any], memory: ServiceMemory
-) -> Iterator[Any]:
+    index: ForestIndex, request: Request, memory: ServiceMemory
+) -> Iterator["pyarrow.Table"]:
     """Give the table of labels or clusters to a block, and count it and the work on it.
 
     Raises ConfigError if the rule of clusters is missing, or does not fit the forest;
@@ -172,12 +178,12 @@ def held_labels(
     each = {"": COMPONENTS_BYTES, "min_size": DENSITY_BYTES}.get(rule, LINKAGE_BYTES)
     what = f"{request['table']} of {index.num_vertices:,} vertices"
 
-    def table() -> Any:
+    def table() -> "pyarrow.Table":
         if not rule:
             threshold = given_of(THRESHOLD, request)
             labels = index.labels if threshold is None else index.cut(threshold)
             return arrow.table({"label": labels.astype(np.int64)})
-        forest, value = _forest(index), request[rule]
+        forest, value = _forest(index), request[rule]  # type: ignore[literal-required]
         if rule == "min_size":
             # Imported here: the other queries do without `points`
             with points_required("clusters: min_size needs"):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from .protocol import (
     TABLE,
     UPLOAD,
     Field,
-    JsonObject,
+    Request,
+    ServiceAnswer,
     read_request,
     read_version,
     to_bytes,
@@ -36,17 +37,25 @@ from .protocol import (
 from .solved_forest import SolvedForest
 from .uploads import UploadVersion
 
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.flight
+
+    # First a schema, then batches
+    Streamed: TypeAlias = pyarrow.Schema | pyarrow.RecordBatch
+    CallContext: TypeAlias = pyarrow.flight.ServerCallContext
+
 arrow = optional("pyarrow", "serve", "The service needs")
 
 
-def edge_schema(dtype: np.dtype) -> Any:
+def edge_schema(dtype: np.dtype) -> "pyarrow.Schema":
     """Return the names and types of the columns of an edge table."""
     weight = arrow.from_numpy_dtype(dtype)
     columns = [("src", arrow.int64()), ("dst", arrow.int64()), ("weight", weight)]
     return arrow.schema(columns)
 
 
-def forest_batches(forest: SolvedForest) -> Iterator[Any]:
+def forest_batches(forest: SolvedForest) -> Iterator["pyarrow.RecordBatch"]:
     """Yield the edges of a forest that begin at this rank's rows, in order.
 
     The forest must have its edges in order.
@@ -59,7 +68,9 @@ def forest_batches(forest: SolvedForest) -> Iterator[Any]:
         yield _batch(schema, edges.u[part], edges.v[part], weights)
 
 
-def graph_batches(version: GraphVersion, graph: ShardedGraph) -> Iterator[Any]:
+def graph_batches(
+    version: GraphVersion, graph: ShardedGraph
+) -> Iterator["pyarrow.RecordBatch"]:
     """Yield the edges of a version that begin at this rank's rows, in order.
 
     The version must have its order of edges.
@@ -70,7 +81,9 @@ def graph_batches(version: GraphVersion, graph: ShardedGraph) -> Iterator[Any]:
         yield _batch(schema, src, dst, graph.weights(key))
 
 
-def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:
+def _batch(
+    schema: "pyarrow.Schema", src: np.ndarray, dst: np.ndarray, weight: np.ndarray
+) -> "pyarrow.RecordBatch":
     columns = [arrow.array(ends.astype(np.int64)) for ends in (src, dst)]
     return arrow.record_batch([*columns, arrow.array(weight)], schema=schema)
 
@@ -118,7 +131,9 @@ class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
         super().__init__()
         self.access, self.refusals = access, refusals
 
-    def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
+    def start_call(
+        self, info: "pyarrow.flight.CallInfo", headers: dict[str, list[str]]
+    ) -> None:
         """Look at the headers of a request."""
         shown = headers.get("authorization", [])
         if len(shown) != 1 or not self.access.admits(str(shown[0])):
@@ -189,14 +204,14 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     @contextmanager
     def noted(
         self, request: str, client: str, limited: bool = True
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Request]:
         """Record how a request of a client ends, and turn errors into Flight's.
 
         The block may put the fields of the request into the mapping that it gets. The
         request counts towards the limit of the client, if it is `limited`.
         """
         begin, status, reason = time.monotonic(), "ok", ""
-        fields: dict[str, Any] = {}
+        fields: Request = {}
         try:
             with self.open_requests.request(client) if limited else nullcontext():
                 yield fields
@@ -236,7 +251,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     def read(
         self, what: str, body: bytes | None, fields: Mapping[str, Field]
-    ) -> dict[str, Any]:
+    ) -> Request:
         """Return a request that has the fields it should have, and an existing graph.
 
         Raises ConfigError as `read_request`, or if no graph has the name.
@@ -248,7 +263,13 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             )
         return request
 
-    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+    def do_put(
+        self,
+        context: "CallContext",
+        descriptor: "pyarrow.flight.FlightDescriptor",
+        reader: "pyarrow.flight.MetadataRecordBatchReader",
+        writer: "pyarrow.flight.FlightMetadataWriter",
+    ) -> None:
         """Take columns, and do the action that is to follow."""
         client = client_of(context.peer())
         with self.noted("put", client) as request:
@@ -262,7 +283,12 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             for event in self.events(action, to_bytes(request["then"]), client):
                 writer.write(to_bytes(event))
 
-    def _receive(self, request: dict[str, Any], reader: Any, client: str) -> None:
+    def _receive(
+        self,
+        request: Request,
+        reader: "pyarrow.flight.MetadataRecordBatchReader",
+        client: str,
+    ) -> None:
         """Keep an upload, unless it belongs to another version than the graph has."""
         name, kind = request["upload"], request["kind"]
         version = read_version(reader.schema)
@@ -275,12 +301,16 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         batches = (chunk.data for chunk in reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 
-    def events(self, action: str, body: bytes, client: str) -> Iterator[JsonObject]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[ServiceAnswer]:
         """Refuse an action: rank 0 alone takes them."""
         with self.noted("unknown", client, limited=False):
             raise ConfigError("actions are for rank 0; ask there")
 
-    def do_get(self, context: Any, ticket: Any) -> Any:
+    def do_get(
+        self,
+        context: "CallContext",
+        ticket: "pyarrow.flight.Ticket",
+    ) -> "pyarrow.flight.GeneratorStream":
         """Stream the share of a table."""
         client = client_of(context.peer())
         # The stream counts towards the limit, and not its beginning
@@ -290,12 +320,12 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             schema = next(share)  # from here on the end of the stream ends the request
             return flight.GeneratorStream(schema, share)
 
-    def _while_streaming(self, request: dict[str, Any], client: str) -> Iterator[Any]:
+    def _while_streaming(self, request: Request, client: str) -> Iterator["Streamed"]:
         """Yield the schema of a share, then its batches, as one request of a client."""
         with self.open_requests.request(client):
             yield from self.share(request)
 
-    def share(self, request: dict[str, Any]) -> Iterator[Any]:
+    def share(self, request: Request) -> Iterator["Streamed"]:
         """Yield the schema of this rank's share of a table, then its batches.
 
         Raises ConfigError if there is no such table, or its version is no longer held.

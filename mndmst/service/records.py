@@ -26,7 +26,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def pack(batch: Batch) -> bytes:
 def unpack(body: bytes, where: str) -> Batch:
     """Return the batch in a record's body; raise ValueError if it is not one."""
     try:
-        table: Any = arrow.ipc.open_stream(body).read_all()
+        table = arrow.ipc.open_stream(body).read_all()
         if tuple(table.column_names) != COLUMNS:
             raise ValueError(f"has the columns {', '.join(table.column_names)}")
         op, src, dst, weight = (table[name].to_numpy() for name in COLUMNS)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
@@ -36,7 +36,7 @@ from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog, TokenRefusals
-from .protocol import JsonObject
+from .protocol import Request, ServiceAnswer
 from .rank_server import RankServer
 from .served_graph import ServedGraph
 from .stall_watch import StallWatch
@@ -309,8 +309,8 @@ def _follow(executor: Executor, channel: ControlChannel) -> None:
 
 
 def _attempt(
-    executor: Executor, fields: dict[str, Any], job: QueuedJob | None
-) -> JsonObject | MndmstError:
+    executor: Executor, fields: Request, job: QueuedJob | None
+) -> ServiceAnswer | MndmstError:
     """Return the result of a job, or the error that all ranks have raised.
 
     An error of this rank alone ends the service: the others wait for it.

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Lock
 from types import MappingProxyType
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from weakref import WeakSet
 
@@ -219,7 +218,6 @@ class ServedGraph:
         # A new weight replaces parallel edges by one: then no edge comes or goes, but
         # the order of edges has fewer entries
         moved = applied.inserted or applied.deleted or num_arcs != old.num_arcs
-        none: MappingProxyType[str, Any] = MappingProxyType({})
         view = None
         if forest is not None:
             view = ForestView(applied.version, forest, self._memory)
@@ -232,8 +230,8 @@ class ServedGraph:
             num_edges=old.num_edges + applied.inserted - applied.deleted,
             num_arcs=num_arcs,
             weight_dtype=old.weight_dtype,
-            files=none if moved else old.files,
-            columns=none if moved else old.columns,
+            files=MappingProxyType({}) if moved else old.files,
+            columns=MappingProxyType({}) if moved else old.columns,
             indexed=True,
             view=view,
         )
@@ -400,9 +398,9 @@ class ServedGraph:
         """Return the current version as one that clients have tickets for."""
         return self.current if self.current.ticketed else self._now(ticketed=True)
 
-    def _now(self, **parts: Any) -> GraphVersion:
+    def _now(self, **parts: object) -> GraphVersion:
         """Publish the current version with more parts; return it. Collective."""
-        now = replace(self.current, **parts)
+        now = replace(self.current, **parts)  # type: ignore[arg-type]
         self._publish(now, *self._held[1:])
         return now
 

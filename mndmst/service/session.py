@@ -9,7 +9,6 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ..host.errors import ConfigError, ConfigTypeError, shown
 from ..host.launcher import child_environment, find_mpirun
@@ -44,7 +43,11 @@ class Session:
     """
 
     def __init__(
-        self, graph: str | Path, ranks: int = 1, timeout: float = 600.0, **options: Any
+        self,
+        graph: str | Path,
+        ranks: int = 1,
+        timeout: float = 600.0,
+        **options: object,
     ) -> None:
         if not isinstance(graph, str | os.PathLike):
             raise ConfigTypeError(f"graph is {shown(graph)}; give the path of a graph")
@@ -136,7 +139,7 @@ class Session:
         self.close()
 
 
-def words_of(options: dict[str, Any]) -> list[str]:
+def words_of(options: dict[str, object]) -> list[str]:
     """Return options as words of a command line; True is one without a value."""
     words = []
     for name, value in options.items():

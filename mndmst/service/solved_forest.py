@@ -4,7 +4,6 @@ Ranks find edges in no order, and a client that asks for a weight or compares tw
 reads no edge. So the ranks put the edges in order when a client asks for them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,8 +13,7 @@ from ..graph.order import keys_to_weights
 from ..io.results.digest_and_total import forest_digest, total_of_keys
 from ..solver.run import Run
 from ..solver.write import send_to_owners
-
-Summary = Mapping[str, int | float | str]
+from .protocol import ServiceAnswer
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +23,7 @@ class SolvedForest:
     version: int  # The version of the graph that the forest belongs to
     dtype: np.dtype  # Type of the weights
     maximum: bool  # Whether it is the maximum forest: keys descend with weights
-    summary: Summary  # The facts that the service sends to clients
+    summary: ServiceAnswer  # The facts that the service sends to clients
     # The edges that this rank has found, for the main thread alone; `in_order` takes
     # them out of the list, so that no edge is in memory twice.
     parts: list[EdgeList]
@@ -39,7 +37,7 @@ class SolvedForest:
         dtype, maximum = run.graph.weight_dtype, run.graph.maximum
         keys = [edges.key for edges in parts]
         count = run.comm.sum(sum(len(part) for part in keys))
-        summary: Summary = {
+        summary: ServiceAnswer = {
             "version": version,
             "num_vertices": run.num_vertices,
             "num_edges": run.num_edges,
@@ -57,7 +55,8 @@ class SolvedForest:
 
     def with_facts(self, **facts: int | float | str) -> "SolvedForest":
         """Return the forest with more facts in its summary."""
-        return replace(self, summary={**self.summary, **facts})
+        summary = {**self.summary, **facts}
+        return replace(self, summary=summary)  # type: ignore[arg-type]
 
     def in_order(self, run: Run) -> "SolvedForest":
         """Return the forest with each edge on its smaller end's owner. Collective."""

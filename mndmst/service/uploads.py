@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from threading import Lock, Timer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..host.formatting import size_text
 from ..host.memory import give_back_freed
 from ..host.memory_costs import MIB, UPLOAD_COPIES
 from .limits import ClientLimitError, ServiceMemory
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # The columns of each kind of upload; weights may be of any type.
 COLUMNS = {
@@ -76,7 +79,7 @@ class Uploads:
         self,
         name: str,
         kind: str,
-        batches: Iterable[Any],
+        batches: Iterable["pyarrow.RecordBatch"],
         client: str = "",
         version: UploadVersion | None = None,
     ) -> int:
@@ -153,7 +156,7 @@ class Uploads:
         self.memory.check(needed, "uploads and the work on them")
 
 
-def _values(batch: Any, name: str, first: int) -> np.ndarray:
+def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
     """Return a column of a batch, whose rows begin at `first`; not copied if possible.
 
     Raises InputError if it is missing, or has missing values or another type.

@@ -8,7 +8,16 @@ import pytest
 
 from mndmst.host.errors import ConfigError
 from mndmst.service.loaded_graph import heavier, lighter
-from mndmst.service.protocol import ACTIONS, TABLE, read_request, to_bytes, to_number
+from mndmst.service.protocol import (
+    ACTIONS,
+    QUERY,
+    TABLE,
+    UPLOAD,
+    Request,
+    read_request,
+    to_bytes,
+    to_number,
+)
 
 SOLVE = ACTIONS["solve"][1]
 WRONG = (
@@ -90,3 +99,9 @@ def test_answers_are_json() -> None:
     assert math.isnan(to_number(found["c"]["d"]))
     assert to_number(7) == 7
     assert isinstance(to_number(7), int)
+
+
+def test_the_types_of_requests_name_the_fields_of_all_tables() -> None:
+    tables = [*(fields for _, fields in ACTIONS.values()), UPLOAD, TABLE, QUERY]
+    named = {name for fields in tables for name in fields}
+    assert {"action", *named} == set(Request.__annotations__)
