@@ -2,7 +2,7 @@
 
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,17 +41,19 @@ from .matrices import MatrixEntries, is_matrix, read_matrix
 from .vertex_names import NumberedEnds, number_ends
 
 if TYPE_CHECKING:
-    from ..backends.base import Backend
+    from scipy.sparse import csr_array, csr_matrix
+
+    from ..backends.base import ArrayOnDevice, HostBackend
     from ..backends.base import LabelledForest as KernelForest
 
 
 def minimum_spanning_forest(
-    src: Any,
-    dst: Any = None,
-    weight: Any = None,
+    src: object,
+    dst: object = None,
+    weight: object = None,
     num_vertices: int | None = None,
     *,
-    nodes: Any = None,
+    nodes: object = None,
     source: str | None = None,
     target: str | None = None,
     maximum: bool | None = None,
@@ -126,11 +128,11 @@ def minimum_spanning_forest(
     heaviest = maximum is not None and as_flag(maximum, "maximum")
     if num_vertices is not None:
         num_vertices = as_count(num_vertices, "num_vertices")
-    table = dst is None and is_table(src)
-    if not (table or (source is None and target is None)):
+    table = src if dst is None and is_table(src) else None
+    if not (table is not None or (source is None and target is None)):
         raise ConfigError("source and target name columns of a table; give a table")
-    if table:
-        columns = read_table(src, source, target, weight, nodes)
+    if table is not None:
+        columns = read_table(table, source, target, weight, nodes)
         warn_of_similarity(columns.weight_name, maximum)
         return _forest_of_names(columns, heaviest, cores, num_vertices)
     if dst is None:
@@ -154,8 +156,8 @@ def minimum_spanning_forest(
 
 
 def minimum_spanning_tree(
-    csgraph: Any, overwrite: bool = False, *, maximum: bool = False, threads: int = 0
-) -> Any:
+    csgraph: object, overwrite: bool = False, *, maximum: bool = False, threads: int = 0
+) -> "csr_array | csr_matrix":
     """Return the minimum spanning forest of a sparse matrix.
 
     A drop-in replacement for `scipy.sparse.csgraph.minimum_spanning_tree`. The
@@ -206,7 +208,7 @@ def minimum_spanning_tree(
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
 
 
-def _whole_graph(graph: Any, weight: Any) -> GraphColumns:
+def _whole_graph(graph: object, weight: object) -> GraphColumns:
     """Return the edges of a graph that one argument holds.
 
     Raises InputTypeError if it is not a graph.
@@ -266,7 +268,9 @@ def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Fore
     return _public(backend.msf(rows), entries.weights.dtype, given)
 
 
-def _check_columns(src: Any, dst: Any, weight: Any) -> None:
+def _check_columns(
+    src: "ArrayOnDevice", dst: "ArrayOnDevice", weight: "ArrayOnDevice"
+) -> None:
     """Raise an InputError if arrays, on any device, do not make columns of edges."""
     lengths = [len(column) for column in (src, dst, weight)]
     if len(set(lengths)) > 1:
@@ -282,7 +286,10 @@ def _check_columns(src: Any, dst: Any, weight: Any) -> None:
 
 
 def _forest_on_device(
-    kind: Accelerator, arrays: list[Any], num_vertices: int | None, maximum: bool
+    kind: Accelerator,
+    arrays: "list[ArrayOnDevice]",
+    num_vertices: int | None,
+    maximum: bool,
 ) -> Forest:
     src, dst, weight = arrays
     _check_columns(src, dst, weight)
@@ -298,7 +305,9 @@ def _forest_on_device(
     return _public(forest, weight.dtype, InputEdges(read, maximum))
 
 
-def _copied_edges(kind: Accelerator, num_vertices: int, arrays: list[Any]) -> Edges:
+def _copied_edges(
+    kind: Accelerator, num_vertices: int, arrays: "list[ArrayOnDevice]"
+) -> Edges:
     """Return edges on a device, copied to the host."""
     src, dst, weight = map(kind.to_host, arrays)
     return checked_edges("the edges", num_vertices, src, dst, weight)
@@ -309,7 +318,7 @@ def _cores(threads: int) -> int:
 
 
 def _forest_of(
-    edges: Edges, maximum: bool, backend: "Backend", given: InputEdges | None = None
+    edges: Edges, maximum: bool, backend: "HostBackend", given: InputEdges | None = None
 ) -> Forest:
     if edges.num_vertices >= 1 << 32:
         raise InputError(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from .inputs import as_column, as_flag, as_number, as_path
 from .vertex_names import VertexNames
 
 if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from scipy.sparse import csr_array
+
     from ..io.names import Names
     from ..io.results.forest_file import ForestFile
     from ..tree.index import ForestIndex
@@ -92,13 +96,13 @@ class Forest:
             self.num_vertices, self.src, self.dst, self.weight, self.maximum
         )
 
-    def connected(self, u: object, v: object) -> Any:
+    def connected(self, u: object, v: object) -> bool | np.ndarray:
         """Return whether two vertices are in the same tree (bool)."""
         one, *pair = self._pair(u, v)
         answer = self.index.connected(*pair)
         return answer[0].item() if one else answer
 
-    def path_max(self, u: object, v: object) -> Any:
+    def path_max(self, u: object, v: object) -> int | np.ndarray:
         """Return the heaviest edge on the path between two vertices.
 
         In a minimum spanning forest it is the bottleneck: on every path of the graph
@@ -112,7 +116,7 @@ class Forest:
             )
         return self._bottleneck(u, v)
 
-    def path_min(self, u: object, v: object) -> Any:
+    def path_min(self, u: object, v: object) -> int | np.ndarray:
         """Return the lightest edge on the path between two vertices.
 
         In a maximum spanning forest it is the bottleneck: on every path of the graph
@@ -127,7 +131,7 @@ class Forest:
             )
         return self._bottleneck(u, v)
 
-    def _bottleneck(self, u: object, v: object) -> Any:
+    def _bottleneck(self, u: object, v: object) -> int | np.ndarray:
         one, *pair = self._pair(u, v)
         position = self.index.bottleneck(*pair)
         return position[0].item() if one else position
@@ -231,11 +235,11 @@ class Forest:
         vertices, others = self._vertices(u), self._vertices(v)
         return vertices.ndim == 0, vertices, others
 
-    def _vertices(self, asked: Any) -> np.ndarray:
+    def _vertices(self, asked: object) -> np.ndarray:
         """Return the numbers of vertices; of one vertex an array without axes."""
         if isinstance(asked, int | np.integer):
             return np.array(asked)
-        if np.ndim(asked) == 0:
+        if np.ndim(asked) == 0:  # type: ignore[arg-type]
             raise InputTypeError(f"no vertex {shown(asked)}: vertices are integers")
         return as_column(asked, "vertices")
 
@@ -263,7 +267,7 @@ class Forest:
 
         return single_linkage(self)
 
-    def rooted(self, root: Any = None, *, by: str = "smallest") -> "RootedForest":
+    def rooted(self, root: object = None, *, by: str = "smallest") -> "RootedForest":
         """Root the trees: parents, depths, distances from the root, subtree sizes.
 
         Parameters
@@ -297,7 +301,7 @@ class Forest:
         )
         return RootedForest(self.nodes, edges.weight, trees)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # The input may be far larger than the forest, and readers may be functions.
         return self.__dict__ | {"given": None}
 
@@ -546,7 +550,7 @@ class Forest:
         with AtomicOutput(overwrite=overwrite) as files:
             write_forest_in(files, path, columns, header, trees)
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> "csr_array":
         """Return a `scipy.sparse.csr_array`, each edge once, above the diagonal.
 
         An edge of weight zero is an explicit zero.
@@ -556,7 +560,7 @@ class Forest:
         indptr = np.searchsorted(self.src, np.arange(n + 1))
         return sparse.csr_array((self.weight, self.dst, indptr), shape=(n, n))
 
-    def to_networkx(self, nodes: Sequence[Any] | None = None) -> Any:
+    def to_networkx(self, nodes: Sequence[object] | None = None) -> "networkx.Graph":
         """Return a `networkx.Graph` with an attribute ``weight`` on each edge.
 
         Parameters
@@ -565,7 +569,7 @@ class Forest:
             Names of the vertices; their numbers by default.
         """
         graph = optional("networkx", "networkx").Graph()
-        names: Sequence[Any] = range(self.num_vertices) if nodes is None else nodes
+        names: Sequence[object] = range(self.num_vertices) if nodes is None else nodes
         graph.add_nodes_from(names)
         graph.add_weighted_edges_from(
             (names[u], names[v], w)
@@ -575,7 +579,7 @@ class Forest:
         )
         return graph
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> "pandas.DataFrame":
         """Return a `pandas.DataFrame` with columns ``src``, ``dst`` and ``weight``."""
         columns = {"src": self.src, "dst": self.dst, "weight": self.weight}
         return optional("pandas", "tables").DataFrame(columns)
@@ -627,7 +631,7 @@ class NamedForest(Forest):
         """The names of all vertices, by number."""
         return self._vertex_names.names
 
-    def number_of(self, names: object) -> Any:
+    def number_of(self, names: object) -> int | np.ndarray:
         """Return the number of a vertex, or of several: positions in `nodes`.
 
         Raises
@@ -681,11 +685,11 @@ class NamedForest(Forest):
         names = names_of_values("nodes", self.nodes.tolist())
         self.numbers.write_from(0, path, labels, overwrite, names)
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> "csr_array":
         """Return a `scipy.sparse.csr_array` over the numbers of vertices."""
         return self.numbers.to_scipy()
 
-    def to_networkx(self, nodes: Sequence[Any] | None = None) -> Any:
+    def to_networkx(self, nodes: Sequence[object] | None = None) -> "networkx.Graph":
         """Return a `networkx.Graph` of the names, with ``weight`` on each edge."""
         names = self.nodes.tolist() if nodes is None else nodes
         return self.numbers.to_networkx(names)

@@ -5,9 +5,9 @@ a position in the source: in `G.edges` of NetworkX, `es` of igraph, `edge_indice
 rustworkx.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from ..host.errors import (
     ConfigError,
@@ -32,16 +32,21 @@ from ..io.formats.table_columns import (
     choose_columns,
 )
 
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+    import rustworkx
+
 
 @dataclass(frozen=True)
 class GraphColumns:
     """The edges of a graph, by the names of their ends."""
 
-    src: Any
-    dst: Any
-    weight: Any  # array-like of numbers, shape (edges,)
+    src: object
+    dst: object
+    weight: object  # array-like of numbers, shape (edges,)
     # The names of all vertices; None if the edges have them all.
-    nodes: Sequence[Any] | None = None
+    nodes: object = None
     # The names of the three columns in messages.
     titles: tuple[str, str, str] = ("src", "dst", "weight")
     weight_name: str = ""  # the column or attribute that has the weights, if any
@@ -54,7 +59,27 @@ _OF_NUMBERS = ("int", "uint", "float", "half", "double", "decimal")
 _OF_TEXT = ("string", "large_string", "str", "utf8", "categorical", "enum")
 
 
-def is_table(value: object) -> bool:
+class TableColumn(Protocol):
+    """A column of a table."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice) -> Iterable[object]: ...
+
+
+class Table(Protocol):
+    """A table of pandas, Polars or PyArrow."""
+
+    @property
+    def columns(self) -> Iterable[object]:
+        """The names of the columns; of PyArrow, `column_names` has them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, name: str) -> TableColumn: ...
+
+
+def is_table(value: object) -> TypeGuard[Table]:
     """Return whether a value is a table of pandas, Polars or PyArrow."""
     if not hasattr(value, "__getitem__"):
         return False
@@ -65,7 +90,7 @@ def is_table(value: object) -> bool:
 
 
 def read_table(
-    table: Any, source: Any, target: Any, weight: Any, nodes: Any = None
+    table: Table, source: object, target: object, weight: object, nodes: object = None
 ) -> GraphColumns:
     """Return the edges of a table, given the names of some of its columns.
 
@@ -81,7 +106,7 @@ def read_table(
                 f"{role} has type {type(name).__name__}; give the name of a column"
             )
     columns = [Column(name, _kind_of(table[name])) for name in names]
-    asked = ColumnNames(source, target, weight, option="")
+    asked = ColumnNames(source, target, weight, option="")  # type: ignore[arg-type]
     try:
         chosen = choose_columns("the table", columns, asked)
     except (ConfigError, InputError) as error:
@@ -92,7 +117,8 @@ def read_table(
             )
         raise
     src, dst = table[names[chosen.source]], table[names[chosen.target]]
-    weights, weight_name = [1] * len(src), "weight"
+    weights: object = [1] * len(src)
+    weight_name = "weight"
     if chosen.weight is not None:
         weight_name = names[chosen.weight]
         weights = table[weight_name]
@@ -101,7 +127,7 @@ def read_table(
     return GraphColumns(src, dst, weights, nodes, titles, known)
 
 
-def _may_be_matrix(table: Any, columns: Sequence[Column]) -> bool:
+def _may_be_matrix(table: Table, columns: Sequence[Column]) -> bool:
     """Return whether a table is square and all numbers, besides names of its rows."""
     numbers = [column for column in columns if column.kind == NUMBER]
     names = [column for column in columns if column.kind == TEXT]
@@ -112,7 +138,7 @@ def _may_be_matrix(table: Any, columns: Sequence[Column]) -> bool:
     )
 
 
-def _names_of(table: Any) -> list[str]:
+def _names_of(table: Table) -> list[str]:
     """Return the names of the columns, all of them text, each once."""
     names = list(getattr(table, "column_names", None) or table.columns)
     for name in names:
@@ -128,7 +154,7 @@ def _names_of(table: Any) -> list[str]:
     return names
 
 
-def _kind_of(column: Any) -> str:
+def _kind_of(column: TableColumn) -> str:
     """Return the kind of a column's values, a constant of `table_columns`."""
     dtype = getattr(column, "dtype", getattr(column, "type", None))
     kind = getattr(dtype, "kind", "")
@@ -157,12 +183,12 @@ def package_of(value: object) -> str:
     return ""
 
 
-def is_edge_list(value: object) -> bool:
+def is_edge_list(value: object) -> TypeGuard[list[tuple[object, ...]]]:
     """Return whether a value is a list of tuples."""
     return isinstance(value, list) and all(isinstance(edge, tuple) for edge in value)
 
 
-def read_graph(graph: Any, weight: str | None) -> GraphColumns:
+def read_graph(graph: object, weight: object) -> GraphColumns:
     """Return the edges of a graph of NetworkX, igraph or rustworkx.
 
     `weight` is the attribute of edges that is their weight; by default ``"weight"``,
@@ -171,12 +197,12 @@ def read_graph(graph: Any, weight: str | None) -> GraphColumns:
     the edges; InputError if an edge lacks a weight, or attributes of unknown meaning
     are numbers.
     """
-    if weight is not None and not isinstance(weight, str):
-        raise ConfigError("of a graph, weight is the name of an attribute of its edges")
-    return READERS[package_of(graph)](graph, weight)
+    if weight is None or isinstance(weight, str):
+        return READERS[package_of(graph)](graph, weight)
+    raise ConfigError("of a graph, weight is the name of an attribute of its edges")
 
 
-def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
+def read_edge_list(edges: list[tuple[object, ...]]) -> GraphColumns:
     """Return the edges of a list of (source, target, weight).
 
     Raises InputError if an edge is not such a tuple.
@@ -191,7 +217,7 @@ def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
     return GraphColumns(src, dst, weights, None)
 
 
-def _read_networkx(graph: Any, weight: str | None) -> GraphColumns:
+def _read_networkx(graph: "networkx.Graph", weight: str | None) -> GraphColumns:
     src, dst, attributes = [], [], []
     for u, v, data in graph.edges(data=True):
         src.append(u)
@@ -201,9 +227,9 @@ def _read_networkx(graph: Any, weight: str | None) -> GraphColumns:
     return GraphColumns(src, dst, weights, list(graph), weight_name=name)
 
 
-def _read_igraph(graph: Any, weight: str | None) -> GraphColumns:
+def _read_igraph(graph: "igraph.Graph", weight: str | None) -> GraphColumns:
     ends = graph.get_edgelist()
-    names: Sequence[Any] = range(graph.vcount())
+    names: Sequence[object] = range(graph.vcount())
     if "name" in graph.vs.attributes():
         names = graph.vs["name"]
     attributes = [edge.attributes() for edge in graph.es]
@@ -212,7 +238,7 @@ def _read_igraph(graph: Any, weight: str | None) -> GraphColumns:
     return GraphColumns(src, dst, weights, list(names), weight_name=name)
 
 
-def _read_rustworkx(graph: Any, weight: str | None) -> GraphColumns:
+def _read_rustworkx(graph: "rustworkx.PyGraph", weight: str | None) -> GraphColumns:
     edges = graph.weighted_edge_list()
     src, dst = [u for u, _, _ in edges], [v for _, v, _ in edges]
     payloads = [payload for _, _, payload in edges]
@@ -230,7 +256,7 @@ def _read_rustworkx(graph: Any, weight: str | None) -> GraphColumns:
     return GraphColumns(src, dst, weights, nodes, weight_name=name)
 
 
-READERS: dict[str, Callable[[Any, str | None], GraphColumns]] = {
+READERS: dict[str, Callable[..., GraphColumns]] = {
     "networkx": _read_networkx,
     "igraph": _read_igraph,
     "rustworkx": _read_rustworkx,
@@ -238,10 +264,10 @@ READERS: dict[str, Callable[[Any, str | None], GraphColumns]] = {
 
 
 def _weights(
-    attributes: Sequence[Mapping[str, Any]],
+    attributes: Sequence[Mapping[str, object]],
     weight: str | None,
     name_of: Callable[[int], str],
-) -> tuple[list[Any], str]:
+) -> tuple[list[object], str]:
     """Return the weights of edges and the name of their attribute; see `read_graph`."""
     attributes = unnested("the graph", attributes, weight)
     if weight is None and any(WEIGHT in data for data in attributes):

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -93,13 +92,13 @@ def on_device(values: object) -> bool:
     return holder_of(values) is not None
 
 
-def as_count(value: Any, name: str) -> int:
+def as_count(value: object, name: str) -> int:
     """Return an argument that counts something.
 
     Raises ConfigTypeError if it is not an integer; ConfigError if it is negative.
     """
     try:
-        count = index(value)
+        count = index(value)  # type: ignore[arg-type]
     except TypeError:
         count = None
     if count is None or isinstance(value, bool):
@@ -150,7 +149,7 @@ def as_path(value: object, name: str) -> Path:
     return Path(value)
 
 
-def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
+def as_points(values: object, name: str, typed: bool = False) -> np.ndarray:
     """Return points as float64, shape (points, dimensions).
 
     If `typed`, float16 and float32 points are returned as they are. Raises
@@ -183,7 +182,7 @@ def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
-def check_table_columns(values: Any, source: str) -> None:
+def check_table_columns(values: object, source: str) -> None:
     """Refuse a table of columns with times, or integers that float64 would round.
 
     As one array, columns of several types would be floats already.
@@ -196,7 +195,7 @@ def check_table_columns(values: Any, source: str) -> None:
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
         names = values.columns
     for name in names:
-        column = np.asarray(values[name])
+        column = np.asarray(values[name])  # type: ignore[index]
         if column.dtype.kind in TIMES:
             raise InputTypeError(
                 f"{source}column {name} has {column.dtype}. Give numbers."
@@ -220,11 +219,12 @@ def check_nothing_masked(values: object, name: str) -> None:
         raise InputError(f"{name} has masked values; fill them in or leave rows out")
 
 
-def _of_sequence(values: list[Any]) -> np.ndarray:
+def _of_sequence(values: list[object]) -> np.ndarray:
     """Return a list as an array: of numbers if all have one type, else of objects."""
     kinds = set(map(type, values))
     # NumPy would make floats or objects of integers beyond 64 bits
-    short = kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63
+    integers: list[int] = values if kinds == {int} else []  # type: ignore[assignment]
+    short = integers and min(integers) >= -(1 << 63) and max(integers) < 1 << 63
     if short or (len(kinds) <= 1 and kinds <= {float, bool}):
         return np.array(values)
     if len(kinds) == 1 and issubclass(kinds.pop(), np.number | np.bool_):
@@ -234,32 +234,33 @@ def _of_sequence(values: list[Any]) -> np.ndarray:
     return objects
 
 
-def _missing(values: Any) -> np.ndarray:
+def _missing(values: object) -> np.ndarray:
     """Return the positions of missing values in a column of a table."""
     if hasattr(values, "null_count"):  # PyArrow has an attribute, Polars a method
         count = values.null_count
         if not (count() if callable(count) else count):
             return np.empty(0, np.int64)
-        missing = _of_table(values.is_null(), "is_null")
+        missing = _of_table(values.is_null(), "is_null")  # type: ignore[attr-defined]
     elif hasattr(values, "isna"):
         missing = values.isna()
     else:
-        missing = []
+        missing = np.empty(0, np.bool_)
     return np.flatnonzero(np.asarray(missing))
 
 
-def _of_table(values: Any, name: str) -> Any:
+def _of_table(values: object, name: str) -> np.ndarray:
     """Return a column of pandas, Polars or PyArrow as an array of NumPy."""
     of_arrow = not callable(getattr(values, "null_count", len))  # Polars: a method
     options = {"zero_copy_only": False} if of_arrow else {}  # PyArrow copies bits then
     try:
-        return values.to_numpy(**options)
+        array: np.ndarray = values.to_numpy(**options)  # type: ignore[attr-defined]
+        return array
     except (NotImplementedError, ValueError) as error:
         kind = getattr(values, "type", type(values).__name__)
         raise InputTypeError(f"{name} has values of type {kind}; cast them") from error
 
 
-def _exact_numbers(values: list[Any], name: str) -> np.ndarray:
+def _exact_numbers(values: list[float], name: str) -> np.ndarray:
     """Return numbers of several types as an array that rounds none of them.
 
     Raises InputTypeError if a value is not a number; InputError if no type holds all of
@@ -289,7 +290,7 @@ def _is_number(kind: type) -> bool:
     return issubclass(kind, int | float | np.integer | np.floating | np.bool_)
 
 
-def _exact_integers(values: list[Any], name: str) -> np.ndarray:
+def _exact_integers(values: list[float], name: str) -> np.ndarray:
     integers = [int(value) for value in values]
     low, high = min(integers, default=0), max(integers, default=0)
     if low >= -(1 << 63) and high < 1 << 63:

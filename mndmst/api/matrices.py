@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..kernels.arc_inspection import FINE, inspect_rows
 from ..kernels.threads import Threads, each_range
 from ..native.precompile import compile_for
 from .inputs import NUMBERS, on_device
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array, sparray
 
 # Formats of blocks or diagonals, which store zeros where there is no entry.
 PADDED = ("bsr", "dia")
@@ -98,14 +101,19 @@ class CompressedEntries(MatrixEntries):
         )
 
 
+def _is_sparse(value: object) -> TypeGuard["sparray"]:
+    """Return whether a value is a sparse matrix of SciPy, or of CuPy."""
+    return hasattr(value, "tocoo")
+
+
 def is_matrix(value: object) -> bool:
     """Return whether a value is a sparse matrix, or an array of two dimensions."""
-    if hasattr(value, "tocoo"):  # of SciPy and CuPy
+    if _is_sparse(value):
         return True
     return isinstance(value, np.ndarray) and value.ndim == 2
 
 
-def read_matrix(csgraph: Any) -> MatrixEntries:
+def read_matrix(csgraph: object) -> MatrixEntries:
     """Return the entries of a square matrix of SciPy, CuPy or NumPy, checked.
 
     Entries that a sparse matrix stores twice are two edges. In a dense array zero,
@@ -114,8 +122,8 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     numbers; InputError if it is not square, damaged, or has NaN.
     """
     if on_device(csgraph) or type(csgraph).__module__.startswith("cupyx."):
-        csgraph = csgraph.get()
-    if not hasattr(csgraph, "tocoo"):
+        csgraph = csgraph.get()  # type: ignore[attr-defined]
+    if not _is_sparse(csgraph):
         return _dense_entries(csgraph)
     _check_square(csgraph.shape)
     if csgraph.format in ("csr", "csc"):
@@ -137,7 +145,7 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     )
 
 
-def _compressed_entries(matrix: Any) -> CompressedEntries:
+def _compressed_entries(matrix: "csr_array | csc_array") -> CompressedEntries:
     n, indptr = matrix.shape[0], _checked_indptr(matrix)
     count = int(indptr[-1])
     weights, heads = _weights_of(matrix.data[:count]), matrix.indices[:count]
@@ -151,7 +159,7 @@ def _compressed_entries(matrix: Any) -> CompressedEntries:
     return CompressedEntries(n, heads, weights, indptr, canonical)
 
 
-def _checked_indptr(matrix: Any) -> np.ndarray:
+def _checked_indptr(matrix: "csr_array | csc_array") -> np.ndarray:
     """Return the row pointers of a compressed matrix, as int64.
 
     Raises InputError if the arrays of the matrix do not fit each other.
@@ -185,7 +193,7 @@ def _checked_indptr(matrix: Any) -> np.ndarray:
     return indptr.astype(np.int64)
 
 
-def _dense_entries(values: Any) -> ListedEntries:
+def _dense_entries(values: object) -> ListedEntries:
     """Return the entries of a dense matrix that are edges."""
     matrix = _dense_matrix(values)
     _check_square(matrix.shape)
@@ -208,7 +216,7 @@ def _dense_entries(values: Any) -> ListedEntries:
     )
 
 
-def _dense_matrix(values: Any) -> np.ndarray:
+def _dense_matrix(values: object) -> np.ndarray:
     matrix: np.ndarray
     if isinstance(values, np.ma.MaskedArray):
         matrix = values

@@ -8,11 +8,13 @@ forest itself is computed on arrays.
 from collections.abc import Iterator
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import networkx
+
     from .forest import Forest
 
 # Measured (docs/from-scipy-and-networkx.md): with fewer edges NetworkX ends before its
@@ -32,7 +34,7 @@ _FUNCTIONS = {
 }
 
 
-def info() -> dict[str, Any]:
+def info() -> dict[str, object]:
     """Return the description of the backend for NetworkX's documentation."""
     return {
         "backend_name": "mndmst",
@@ -50,7 +52,7 @@ class BackendGraph:
 
     __networkx_backend__ = "mndmst"
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: "networkx.Graph") -> None:
         self.graph = graph
 
     def is_directed(self) -> bool:
@@ -91,7 +93,7 @@ class BackendGraph:
         )
 
 
-def comparable(values: list[Any]) -> np.ndarray:
+def comparable(values: list[float]) -> np.ndarray:
     """Return an array of numbers that are ordered as the values are.
 
     The values themselves where 64 bits hold each exactly, else their ranks.
@@ -114,7 +116,7 @@ def spanning_edges(
     ignore_nan: bool = False,
     *,
     maximum: bool,
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     """Yield the edges of a spanning forest, as NetworkX's functions of that name do."""
     if algorithm not in ALGORITHMS:
         raise ValueError(f"{algorithm} is not a valid choice for an algorithm.")
@@ -132,12 +134,12 @@ def _edges(
     data: bool,
     ignore_nan: bool,
     maximum: bool,
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     graph = backend_graph.graph
     nodes = list(graph)
     better = max if maximum else min
     for u, v in backend_graph.forest(weight, maximum, ignore_nan).edges.tolist():
-        edge: tuple[Any, ...] = (nodes[u], nodes[v])
+        edge: tuple[object, ...] = (nodes[u], nodes[v])
         attributes = graph[nodes[u]][nodes[v]]
         if graph.is_multigraph():
             parallel = {
@@ -158,7 +160,7 @@ def spanning_tree(
     ignore_nan: bool = False,
     *,
     maximum: bool,
-) -> Any:
+) -> "networkx.Graph":
     """Return a spanning forest as a graph, with the attributes of the one given."""
     edges = spanning_edges(
         graph, algorithm, weight, ignore_nan=ignore_nan, maximum=maximum
@@ -170,10 +172,10 @@ def spanning_tree(
     return tree
 
 
-def connected_components(graph: BackendGraph) -> Iterator[set[Any]]:
+def connected_components(graph: BackendGraph) -> Iterator[set[object]]:
     """Yield the nodes of each component."""
     labels = graph.forest(None, False, False).labels
-    components: dict[int, set[Any]] = {}
+    components: dict[int, set[object]] = {}
     for node, label in zip(graph.graph, labels.tolist(), strict=True):
         components.setdefault(label, set()).add(node)
     yield from components.values()
@@ -207,24 +209,30 @@ class NetworkXBackend:
     is_connected = staticmethod(is_connected)
 
     @staticmethod
-    def convert_from_nx(graph: Any, **_: Any) -> BackendGraph:
+    def convert_from_nx(graph: "networkx.Graph", **_: object) -> BackendGraph:
         """Return a graph of NetworkX as the functions take it."""
         return BackendGraph(graph)
 
     @staticmethod
-    def convert_to_nx(result: Any, **_: Any) -> Any:
+    def convert_to_nx(result: object, **_: object) -> object:
         """Return a result as NetworkX has it."""
         return result.graph if isinstance(result, BackendGraph) else result
 
     @staticmethod
-    def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    def can_run(
+        name: str,
+        args: tuple["networkx.Graph", ...],
+        kwargs: dict[str, "networkx.Graph"],
+    ) -> bool | str:
         """Return True, or why not: directed graphs have no spanning forest here."""
         graph = args[0] if args else kwargs["G"]
         return "not for directed graphs" if graph.is_directed() else True
 
     @staticmethod
     def should_run(
-        name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+        name: str,
+        args: tuple["networkx.Graph", ...],
+        kwargs: dict[str, "networkx.Graph"],
     ) -> bool | str:
         """Return True, or why NetworkX itself is faster.
 

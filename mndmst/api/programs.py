@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigTypeError, shown
 from .inputs import as_count, as_flag, as_path, warn_of_similarity
@@ -17,6 +17,7 @@ from .inputs import as_count, as_flag, as_path, warn_of_similarity
 if TYPE_CHECKING:
     from ..certificate.certificate import Verdict
     from ..comm.communicator import Comm
+    from ..comm.mpi_library import MpiComm
     from ..label_components import Components
     from ..solver.config import Config
     from ..solver.write import Summary
@@ -122,7 +123,7 @@ def partition(
 
 def solve(
     path: str | Path,
-    comm: Any = None,
+    comm: "MpiComm | None" = None,
     *,
     config: "Config | None" = None,
     output: str | Path | Sequence[str | Path] | None = None,
@@ -133,7 +134,7 @@ def solve(
     resume: bool = False,
     overwrite: bool = False,
     quiet: bool = True,
-    **options: Any,
+    **options: object,
 ) -> "Summary":
     """Compute the minimum spanning forest of a sharded graph. Collective.
 
@@ -197,14 +198,14 @@ def solve(
 
 def components(
     path: str | Path,
-    comm: Any = None,
+    comm: "MpiComm | None" = None,
     *,
     config: "Config | None" = None,
     output: str | Path | Sequence[str | Path] | None = None,
     report: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
-    **options: Any,
+    **options: object,
 ) -> "Components":
     """Find the connected components of a sharded graph. Collective.
 
@@ -244,7 +245,11 @@ def components(
 
 
 def verify(
-    path: str | Path, forest: str | Path, comm: Any = None, *, threads: int = 0
+    path: str | Path,
+    forest: str | Path,
+    comm: "MpiComm | None" = None,
+    *,
+    threads: int = 0,
 ) -> "Verdict":
     """Verify that a file contains the minimum spanning forest of a graph. Collective.
 
@@ -293,7 +298,7 @@ def update(
     forest: str | Path,
     changes: str | Path,
     output: str | Path | Sequence[str | Path],
-    comm: Any = None,
+    comm: "MpiComm | None" = None,
     *,
     graph_output: str | Path | None = None,
     forest_changes: str | Path | None = None,
@@ -366,7 +371,7 @@ def update(
 
 
 def _agreed(
-    ranks: "Comm", program: str, config: "Config | None", options: Mapping[str, Any]
+    ranks: "Comm", program: str, config: "Config | None", options: Mapping[str, object]
 ) -> "Config":
     """Return the options of a program, the same on all ranks. Collective."""
     from ..solver.config import Config, on_all_ranks
@@ -383,7 +388,7 @@ def _agreed(
 
 
 @contextmanager
-def _ranks(comm: Any) -> "Iterator[Comm]":
+def _ranks(comm: "MpiComm | None") -> "Iterator[Comm]":
     """Lend all ranks of a communicator; end the job if only this rank fails.
 
     A program may have no abort hook, and the other ranks would wait for ever.

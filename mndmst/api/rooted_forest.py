@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from ..host.errors import optional
 from ..host.formatting import counted
 from ..tree.rooted_trees import RootedTrees
 from .inputs import as_flag, as_path
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +95,7 @@ class RootedForest:
         deepest = int(self.depth.max(initial=0))
         return f"RootedForest({trees}, deepest vertex {counted(deepest, 'edge')} down)"
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> "pandas.DataFrame":
         """Return a `pandas.DataFrame` with the columns that `write` writes."""
         from ..io.results.rooted_file import NUMBERS
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -93,10 +92,10 @@ class NumberedEnds:
 
 
 def number_ends(
-    src: Any,
-    dst: Any,
+    src: object,
+    dst: object,
     num_vertices: int | None,
-    nodes: Any = None,
+    nodes: object = None,
     titles: Sequence[str] = ("src", "dst"),
 ) -> NumberedEnds:
     """Number the vertices that edges join: integers, strings or other hashable values.
@@ -166,13 +165,13 @@ def _distinct_objects(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.nd
     return names, [rank[codes] for codes in numbers]
 
 
-def _ascending(names: Iterable[Any]) -> list[Any]:
+def _ascending(names: Iterable[object]) -> list[object]:
     """Return names in ascending order, or as they come where they have none."""
     listed = list(names)
     kinds = set(map(type, listed))
     if len(kinds) == 1 and issubclass(kinds.pop(), ORDERED):
         try:
-            return sorted(listed)
+            return sorted(listed)  # type: ignore[type-var]
         except TypeError:  # tuples of several types
             return listed
     return listed

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..graph.model import Rows
     from ..graph.tuning import Tuning
-    from .base import ArrayOnDevice, Backend, Device
+    from .base import ArrayOnDevice, Device, HostBackend
     from .cpu.backend import CpuBackend
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
@@ -76,7 +75,7 @@ class Accelerator(Protocol):
     def make_device(
         self,
         device: int,
-        host: "Backend[Rows, np.ndarray] | None" = None,
+        host: "HostBackend | None" = None,
         limit: int = 0,
         tuning: "Tuning | None" = None,
     ) -> "Device":

@@ -9,7 +9,16 @@ result is the same on every device and for every number of threads.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, NewType, Protocol, SupportsInt, TypeVar, cast
+from typing import (
+    Generic,
+    NamedTuple,
+    NewType,
+    Protocol,
+    Self,
+    SupportsInt,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 
@@ -261,7 +270,12 @@ class ArrayOnDevice(Protocol):
     def max(self) -> SupportsInt:
         """Return the largest value."""
 
+    def astype(self, dtype: np.dtype, *, copy: bool = True) -> Self:
+        """Return the values in another type."""
 
+
+# A device that reads rows and arrays in host memory
+HostBackend = Backend[Rows, np.ndarray]
 # Rows on a device of any kind; only their own backend reads them.
 RowsOnDevice = NewType("RowsOnDevice", object)
 Device = Backend[RowsOnDevice, ArrayOnDevice]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,11 @@ from ..host.memory import FREE_MEMORY, Budget
 from ..host.memory_costs import EDGE_COPIES
 from . import memory_limit
 from .names import Names
+
+if TYPE_CHECKING:
+    from ..backends.base import ArrayOnDevice
+
+ArrayT = TypeVar("ArrayT", bound="ArrayOnDevice")
 
 MAX_VERTICES = 1 << 48
 # Whole numbers up to it are exact in float64.
@@ -200,7 +206,7 @@ def without_negative_zero(weight: np.ndarray) -> np.ndarray:
     return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight
 
 
-def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
+def supported_weights(source: object, weight: ArrayT) -> ArrayT:
     """Return weights in the narrowest supported type that holds theirs."""
     native = weight.dtype.newbyteorder("=")
     supported = native in WEIGHT_DTYPES

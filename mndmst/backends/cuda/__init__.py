@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     import cupy
     import numpy as np
 
-    from ...graph.model import Rows
     from ...graph.tuning import Tuning
-    from ..base import Backend
+    from ..base import HostBackend
     from .backend import CudaBackend
 
 NAME = "cuda"
@@ -87,7 +86,7 @@ def device_bytes(device: int) -> int:
 
 def make_device(
     device: int,
-    host: "Backend[Rows, np.ndarray] | None" = None,
+    host: "HostBackend | None" = None,
     limit: int = 0,
     tuning: "Tuning | None" = None,
 ) -> "CudaBackend":

@@ -24,6 +24,7 @@ from ..base import (
     Band,
     ContractedComponents,
     DeviceMemoryError,
+    HostBackend,
     LabelledForest,
     Memory,
     Peer,
@@ -62,7 +63,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
     def __init__(
         self,
         device: int = 0,
-        host: Backend[Rows, np.ndarray] | None = None,
+        host: HostBackend | None = None,
         limit: int = 0,
         tuning: Tuning | None = None,
     ) -> None:
