@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -74,6 +74,11 @@ from .pairwise_forest import (
 from .point_files import LARGEST, matrix_note
 from .point_forest import PointForest
 from .search_reporter import SearchReporter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from scipy.sparse import sparray
+    from sklearn.utils import Tags
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -250,10 +255,10 @@ core_dist_n_jobs, prediction_data
         metric: Metric = "euclidean",
         alpha: float = 1.0,
         p: float | None = None,
-        V: Any = None,  # noqa: N803, as SciPy has it
+        V: object = None,  # noqa: N803, as SciPy has it
         algorithm: str = "best",
         leaf_size: int = 40,
-        memory: Any = None,
+        memory: object = None,
         approx_min_span_tree: bool = True,
         gen_min_span_tree: bool = False,
         core_dist_n_jobs: int | None = 4,
@@ -261,7 +266,7 @@ core_dist_n_jobs, prediction_data
         allow_single_cluster: bool = False,
         prediction_data: bool = False,
         cluster_selection_epsilon_max: float = math.inf,
-        metric_params: Mapping[str, Any] | None = None,
+        metric_params: Mapping[str, object] | None = None,
         store_centers: str | None = None,
         n_jobs: int | None = None,
         copy: bool | None = None,
@@ -300,7 +305,7 @@ core_dist_n_jobs, prediction_data
         self.search = search
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803, as scikit-learn has it
+    def fit(self, X: object, y: object = None) -> Self:  # noqa: N803, as scikit-learn has it
         """Find the clusters of points.
 
         Parameters
@@ -349,7 +354,7 @@ core_dist_n_jobs, prediction_data
             )
             self._prepare(self._points, rule)
         if self._points is not None and rule.finds_no_cluster(len(self._points)):
-            check_forest(self._points, self.metric, **self._options())
+            check_forest(self._points, self.metric, **self._options())  # type: ignore[arg-type]
             flat = Clustering.all_noise(len(self._points))
         else:
             flat = self._clusters.value.flat
@@ -372,7 +377,7 @@ core_dist_n_jobs, prediction_data
                 setattr(self, f"{name}_", points)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:  # noqa: N803
+    def fit_predict(self, X: object, y: object = None) -> np.ndarray:  # noqa: N803
         """Find the clusters of points and return their labels; see `fit`."""
         return self.fit(X).labels_
 
@@ -393,11 +398,11 @@ core_dist_n_jobs, prediction_data
         return self._coded(labels, LABEL_CODES)
 
     @available_if(lambda self: self.metric != "precomputed")
-    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+    def predict(self, X: object) -> np.ndarray:  # noqa: N803
         """Return the labels of new points; see `approximate_predict`."""
         return self.approximate_predict(X)[0]
 
-    def approximate_predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+    def approximate_predict(self, X: object) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
         """Return the labels and probabilities of new points in the clusters of the fit.
 
         Clusters do not change, see `prediction`; points that belong to none are noise.
@@ -430,12 +435,12 @@ core_dist_n_jobs, prediction_data
         """Do nothing: predictions need no preparation. Scripts for hdbscan call it."""
         self._points_of_fit()
 
-    def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
+    def approximate_predict_scores(self, X: object) -> np.ndarray:  # noqa: N803
         """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
         connections = self._connected(X)[1]
         return predicted_scores(self._fitted().tree, connections)
 
-    def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
+    def membership_vector(self, X: object) -> np.ndarray:  # noqa: N803
         """Return the membership of new points in each cluster.
 
         Returns
@@ -456,7 +461,7 @@ core_dist_n_jobs, prediction_data
         """
         return self._membership.memberships(*self._own_connections())
 
-    def plot(self, kind: str = "clusters", axis: Any = None) -> Any:
+    def plot(self, kind: str = "clusters", axis: "Axes | None" = None) -> "Axes":
         """Draw a picture of the clusters, in the colours that all kinds share.
 
         Parameters
@@ -578,7 +583,7 @@ core_dist_n_jobs, prediction_data
         points, strength = self._members(cluster_id)
         return medoid_of(points, strength, *self._measure)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         distances = self.metric == "precomputed"
         tags.input_tags.pairwise = distances  # a part takes rows and columns
@@ -649,7 +654,7 @@ core_dist_n_jobs, prediction_data
                 "always exact and kept, and predictions need no preparation"
             )
 
-    def _metric_parameters(self) -> dict[str, Any]:
+    def _metric_parameters(self) -> dict[str, object]:
         of_names = {name: getattr(self, name) for name in self._taken(("p", "V"))}
         return of_names | dict(self.metric_params or {})
 
@@ -672,7 +677,7 @@ core_dist_n_jobs, prediction_data
             )
         return int(jobs) if jobs > 0 else max(core_count() + 1 + int(jobs), 1)
 
-    def _checked(self, X: Any) -> np.ndarray | PointsOnDevice:  # noqa: N803
+    def _checked(self, X: object) -> np.ndarray | PointsOnDevice:  # noqa: N803
         """Return points as floating-point numbers; some may not be finite.
 
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
@@ -687,14 +692,14 @@ core_dist_n_jobs, prediction_data
                 )
         return self._checked_on_host(X, True)
 
-    def _checked_on_host(self, X: Any, reset: bool) -> np.ndarray:  # noqa: N803
+    def _checked_on_host(self, X: object, reset: bool) -> np.ndarray:  # noqa: N803
         """Return points as `_checked` does, on the host; `reset` as in scikit-learn."""
         check_nothing_masked(X, "X")
         kind = holder_of(X)
         if kind is not None:
             X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if hasattr(X, "toarray"):
-            if X.dtype.kind in "iu":
+            if X.dtype.kind in "iu":  # type: ignore[attr-defined]
                 check_integers(X.toarray(), "X: ")
         else:
             check_table_columns(X, "X: ")
@@ -761,15 +766,15 @@ core_dist_n_jobs, prediction_data
                 _training_points,
                 points,
                 metric,
-                options["parameters"],
+                self._measure[1],
                 rule.samples,
-                options["alpha"],
+                float(self.alpha),
                 self._clusters,
                 threads,
             )
         )
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, object]:
         """Return the options of `check_forest` and `metric_forest`."""
         return {
             "alpha": float(self.alpha),
@@ -780,23 +785,22 @@ core_dist_n_jobs, prediction_data
 
     def _forest_of_matrix(
         self,
-        X: Any,  # noqa: N803
+        X: object,  # noqa: N803
         rule: DensityRule,
     ) -> PointForest:
         check_nothing_masked(X, "X")
-        matrix = X if hasattr(X, "tocoo") else _as_array(X)
+        matrix: np.ndarray | sparray = X if hasattr(X, "tocoo") else _as_array(X)
         if validate_data is not None and getattr(X, "ndim", 2) == 2:
-            X = validate_data(  # noqa: N806
+            matrix = validate_data(
                 self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False
             )
-        else:
-            X = matrix  # noqa: N806
-        if X.ndim == 2:
-            self.n_features_in_ = X.shape[1]
-        if X.ndim in (1, 2):
-            _check_points(rule, X.shape[0] if X.ndim == 2 else points_of_pairs(len(X)))
+        if matrix.ndim == 2:
+            self.n_features_in_ = matrix.shape[1]
+        if matrix.ndim in (1, 2):
+            rows = matrix.shape[0]
+            _check_points(rule, rows if matrix.ndim == 2 else points_of_pairs(rows))
         parameters = self._measure[1]
-        return matrix_forest(X, rule.samples, float(self.alpha), parameters)
+        return matrix_forest(matrix, rule.samples, float(self.alpha), parameters)
 
     def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
         """Return values of points, with the codes if the parameters ask for them."""
@@ -816,7 +820,7 @@ core_dist_n_jobs, prediction_data
             raise ConfigError(NO_POINTS)
         return self._points
 
-    def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803
+    def _connected(self, X: object) -> tuple[np.ndarray, Connections]:  # noqa: N803
         """Return new points, and where they join the points of the fit."""
         fit_points = self._points_of_fit()
         points = self._checked_on_host(X, False).astype(np.float64, copy=False)
@@ -867,7 +871,7 @@ def _clusters_of_points(
     rule: DensityRule,
     threads: int,
     verbose: bool,
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> DensityClusters:
     progress = Progress(True, verbose=True) if verbose else None
     forest = metric_forest(
@@ -876,7 +880,7 @@ def _clusters_of_points(
         rule.samples,
         threads=threads,
         reporter=SearchReporter(progress),
-        **options,
+        **options,  # type: ignore[arg-type]
     )
     return clusters_of(forest, rule, threads)
 
@@ -884,7 +888,7 @@ def _clusters_of_points(
 def _training_points(
     points: np.ndarray | PointsOnDevice,
     metric: Metric,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     samples: int,
     alpha: float,
     clusters: OnDemand[DensityClusters],
@@ -917,7 +921,7 @@ def _warn(text: str) -> None:
     warnings.warn(text, UserWarning, stacklevel=level)
 
 
-def _as_array(values: Any) -> np.ndarray:
+def _as_array(values: object) -> np.ndarray:
     """Return values as an array; InputError for times, or rows of several lengths."""
     try:
         array = np.asarray(values)
@@ -928,6 +932,6 @@ def _as_array(values: Any) -> np.ndarray:
     return array
 
 
-def _is(value: Any, kind: type) -> bool:
+def _is(value: object, kind: type) -> bool:
     """Return whether a value is a number of a kind; booleans are not."""
     return isinstance(value, kind) and not isinstance(value, bool | np.bool_)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
 
 
 def neighbour_graph(
-    points: Any,
+    points: object,
     neighbours: int | None = None,
     min_samples: int = 0,
     *,
@@ -160,14 +160,14 @@ def _reporter(verbose: bool) -> "SearchReporter":
 
 
 def single_linkage(
-    points: Any,
+    points: object,
     metric: str = "euclidean",
     threads: int = 0,
     *,
-    metric_params: Mapping[str, Any] | None = None,
+    metric_params: Mapping[str, object] | None = None,
     search: str = "auto",
     verbose: bool = False,
-) -> Any:
+) -> np.ndarray:
     """Return the single-linkage dendrogram of points, exactly.
 
     Memory grows with the points, not with their pairs.
@@ -246,7 +246,9 @@ def single_linkage(
     return linkage_of(result.forest)
 
 
-def approximate_predict(model: "HDBSCAN", points: Any) -> tuple[np.ndarray, np.ndarray]:
+def approximate_predict(
+    model: "HDBSCAN", points: object
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels and probabilities of new points, as hdbscan's function does.
 
     Parameters
@@ -272,7 +274,7 @@ def approximate_predict(model: "HDBSCAN", points: Any) -> tuple[np.ndarray, np.n
     return model.approximate_predict(points)
 
 
-def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":
+def condensed_tree(linkage: object, min_cluster_size: int) -> "CondensedTree":
     """Return the condensed tree of a single-linkage dendrogram.
 
     Parameters
@@ -389,13 +391,13 @@ def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
     return checked.nodes[divide(checked.numbers, as_count(count, "count"))]
 
 
-def _forest(forest: Any) -> Forest:
+def _forest(forest: object) -> Forest:
     if not isinstance(forest, Forest):
         raise InputTypeError(f"forest is {shown(forest)}; give a mndmst.Forest")
     return forest
 
 
-def _dendrogram(linkage: Any) -> np.ndarray:
+def _dendrogram(linkage: object) -> np.ndarray:
     """Return a dendrogram, checked: kernels follow the numbers in it as indices.
 
     Raises

@@ -9,7 +9,8 @@ are never stored. Its time grows with the number of pairs of points.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,6 +42,9 @@ from .row_metrics import (
 )
 from .search.search_choice import check_search
 from .search_reporter import SearchReporter
+
+if TYPE_CHECKING:
+    from scipy.sparse import sparray
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
 PRECOMPUTED = "precomputed"
@@ -161,7 +165,7 @@ class MetricRows:
     """
 
     def __init__(
-        self, points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
+        self, points: np.ndarray, metric: Metric, parameters: Mapping[str, object]
     ) -> None:
         self.points, self.metric = points, metric
         self.parameters = further = with_variances(points, metric, parameters)
@@ -174,7 +178,7 @@ class MetricRows:
             raise ConfigError("mahalanobis: give the covariance V, or its inverse VI")
         try:
             if metric == "mahalanobis" and "VI" not in further:
-                further["VI"] = np.linalg.inv(further.pop("V"))
+                further["VI"] = np.linalg.inv(further.pop("V"))  # type: ignore[call-overload]
             cdist(points[:1], points[:1], metric, **further)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{metric} of these points: {error}") from error
@@ -273,7 +277,9 @@ def _forest_of_largest(cores: np.ndarray) -> PointForest:
     return PointForest(forest_of_keys(weights, keys, n), n - 1, True)
 
 
-def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
+def forest_of_sparse(
+    matrix: "sparray", min_samples: int, alpha: float = 1.0
+) -> PointForest:
     """Return the exact forest of a sparse symmetric matrix of distances.
 
     Distances without an entry are infinite. A point with fewer than `min_samples`
@@ -336,8 +342,10 @@ def points_of_pairs(pairs: int) -> int:
 
 
 def with_variances(
-    points: np.ndarray | PointsOnDevice, metric: Metric, parameters: Mapping[str, Any]
-) -> dict[str, Any]:
+    points: np.ndarray | PointsOnDevice,
+    metric: Metric,
+    parameters: Mapping[str, object],
+) -> dict[str, object]:
     """Return the parameters of a metric; for seuclidean, with the variances as V.
 
     The sums are exact, so they do not depend on the order of the points. Points that
@@ -386,7 +394,7 @@ def metric_forest(
     min_samples: int,
     *,
     alpha: float = 1.0,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     approximate: bool = False,
     neighbours: int = 0,
     threads: int = 0,
@@ -433,7 +441,7 @@ def check_forest(
     metric: Metric,
     *,
     alpha: float = 1.0,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     approximate: bool = False,
     search: str = "auto",
 ) -> None:
@@ -475,7 +483,7 @@ def lists_all(min_samples: int, points: int) -> bool:
 
 
 def rows_of(
-    points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
+    points: np.ndarray, metric: Metric, parameters: Mapping[str, object]
 ) -> DistanceRows:
     """Return the distances of finite points by a metric, as rows."""
     name, further = simplified(metric, dict(parameters))
@@ -485,7 +493,7 @@ def rows_of(
 
 
 def searchable_rows(
-    points: np.ndarray, name: Metric, further: dict[str, Any]
+    points: np.ndarray, name: Metric, further: dict[str, object]
 ) -> SearchableRows:
     """Return the distances by a `simplified` metric outside `METRICS`, as rows.
 
@@ -500,10 +508,10 @@ def searchable_rows(
 
 
 def matrix_forest(
-    distances: Any,
+    distances: "np.ndarray | sparray",
     min_samples: int,
     alpha: float = 1.0,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
 ) -> PointForest:
     """Return the forest of mutual reachability distances of a matrix of distances.
 
@@ -534,7 +542,9 @@ def parameters_of(metric: str) -> tuple[str, ...]:
     return (*parameters, *PAIRWISE.get(metric, ()))
 
 
-def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
+def simplified(
+    metric: Metric, further: dict[str, object]
+) -> tuple[Metric, dict[str, object]]:
     """Return a metric's name without aliases, and the parameters that it still takes.
 
     Raises ConfigError if the metric does not take a parameter.
@@ -552,10 +562,10 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
         )
     if metric == "minkowski":
         p = further.get("p", 2)
-        if not p >= 1:
+        if not isinstance(p, Real) or not float(p) >= 1:
             raise ConfigError(f"minkowski p {p}: give 1 or more")
         if "w" not in further and p in (1, 2, np.inf):
-            return {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}[p], {}
+            return {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}[float(p)], {}
     name = ALIASES.get(metric, metric)
     return row_metric(name, further) or name, further
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class ProfileRows:
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the attributes to pickle; threads belong to a process."""
         return {n: value for n, value in self.__dict__.items() if n != "threads"}
 
@@ -147,7 +147,7 @@ class PeriodicRows:
     each; 0 for a dimension that is not periodic.
     """
 
-    def __init__(self, points: np.ndarray, boxsize: Any) -> None:
+    def __init__(self, points: np.ndarray, boxsize: object) -> None:
         try:
             sides = np.asarray(boxsize, np.float64)
         except (TypeError, ValueError) as error:
@@ -217,7 +217,7 @@ ROW_METRICS = {
 }
 
 
-def row_metric(metric: str, parameters: dict[str, Any]) -> str:
+def row_metric(metric: str, parameters: dict[str, object]) -> str:
     """Return the name in `ROW_METRICS` of a metric with some parameters, or ""."""
     name = PERIODIC if metric == "euclidean" and "boxsize" in parameters else metric
     if name == PERIODIC and "boxsize" not in parameters:

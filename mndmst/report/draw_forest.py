@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ def draw(
     forest: Forest | str | Path,
     output: str | Path,
     *,
-    points: Any = None,
+    points: object = None,
     layout: str = "radial",
     labels: bool = False,
     overwrite: bool = False,

@@ -252,7 +252,7 @@ def figure_of(width: float, height: float) -> Any:
     return figure(figsize=(width, height), layout="constrained")
 
 
-def svg_of(width: float, height: float, chart: Callable[[Any], None]) -> str:
+def svg_of(width: float, height: float, chart: Callable[[Any], object]) -> str:
     """Return a chart as an SVG element; width and height are inches."""
     figure = figure_of(width, height)
     chart(figure.add_subplot())

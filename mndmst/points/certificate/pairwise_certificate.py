@@ -7,7 +7,6 @@ SciPy's metrics are by definition the ones that SciPy returns.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -44,10 +43,10 @@ class PairDistances:
     """
 
     def __init__(
-        self, points: np.ndarray, metric: str, parameters: dict[str, Any]
+        self, points: np.ndarray, metric: str, parameters: dict[str, object]
     ) -> None:
         self.points, self.metric, self.parameters = points, metric, parameters
-        self._cdist: Any = None
+        self._cdist: Callable[..., np.ndarray] | None = None
         if metric in METRICS:
             self.points = prepared(points, metric)
         elif metric == "precomputed":
@@ -57,7 +56,8 @@ class PairDistances:
             self._cdist = optional("scipy.spatial.distance", "formats").cdist
             self.points = points != 0 if metric in PRESENCE else points
             if "V" in parameters and metric == "mahalanobis":
-                self.parameters = {"VI": np.linalg.inv(parameters["V"])}
+                inverse = np.linalg.inv(parameters["V"])  # type: ignore[call-overload]
+                self.parameters = {"VI": inverse}
             return
         self.rule = parameters.get("missing_rule", "ignore")
         missing = parameters.get("missing")
@@ -184,10 +184,10 @@ def wrong_weights(
 
 
 def preceding(
-    a: Any,
+    a: np.ndarray | int,
     b: np.ndarray,
     weight: np.ndarray,
-    claimed: tuple[Any, ...],
+    claimed: tuple[np.ndarray | float, ...],
     as_given: Callable[[np.ndarray], np.ndarray] = lambda weight: weight,
 ) -> list[str]:
     """Return messages for the first pairs (a, b) that precede their claimed edges.

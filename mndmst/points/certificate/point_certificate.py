@@ -33,7 +33,7 @@ wrong forest:
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,9 @@ from .pairwise_certificate import (
     preceding,
     wrong_weights,
 )
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 BLOCK = 1 << 22  # squared distances in memory at once
 ROUNDING = 2.0**-52
@@ -244,7 +247,7 @@ class Claims:
         self.metric, self.norm = metric, METRICS[metric].norm
         self.scale = scale_for(self.norm, *extremes(points))
         self.points = points = self.scale.scaled(points)
-        self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
+        self.make_tree: type[cKDTree] = optional("scipy.spatial", "formats").cKDTree
         self.distinct = Distinct(points, self.norm, min_samples, by_products)
 
     def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -437,7 +440,7 @@ class Distinct:
             # Shape (locations, listed): the nearest locations, itself among them.
             self.near, lower_bound = self.products.nearest(listed)
         else:
-            self._tree: Any = optional("scipy.spatial", "formats").cKDTree(
+            self._tree: cKDTree = optional("scipy.spatial", "formats").cKDTree(
                 self.locations
             )
             ranks = [*range(1, listed + 1)]

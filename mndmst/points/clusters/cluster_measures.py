@@ -6,7 +6,6 @@ hdbscan's: it takes density sparseness and separation from the tree's edges.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ def medoid_of(
     points: np.ndarray,
     strength: np.ndarray,
     metric: Metric,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
 ) -> np.ndarray:
     """Return the point with the least sum of distances, weighted by the strengths."""
     rows, weight = rows_of(points, metric, parameters), _usable(strength)
@@ -42,7 +41,7 @@ def centers_of(
     strength: np.ndarray,
     kind: str | None,
     metric: Metric,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
 ) -> dict[str, np.ndarray]:
     """Return the centers of flat clusters, float64, shape (clusters, dimensions).
 

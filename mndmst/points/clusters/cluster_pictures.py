@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ...host.errors import ConfigError
 from .condensed import CondensedTree
 from .plane_plots import cluster_colours, in_the_plane, plot_clusters
 from .tree_plots import MANY, plot_condensed_tree, plot_dendrogram, plot_reachability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS = ("clusters", "condensed", "dendrogram", "reachability")
 # The data that a picture needs beside a dendrogram.
@@ -31,7 +34,7 @@ class ClusterPictures:
     chosen: np.ndarray | None = None
     persistence: np.ndarray | None = None  # float64, shape (clusters,), or None
     source: str = "the points"  # Names the points in errors and titles
-    facts: dict[str, Any] = field(default_factory=dict)  # Lines of the page
+    facts: dict[str, object] = field(default_factory=dict)  # Lines of the page
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -64,7 +67,7 @@ class ClusterPictures:
                 f"{', '.join(self.kinds)}"
             )
 
-    def draw(self, kind: str, axes: Any = None) -> Any:
+    def draw(self, kind: str, axes: "Axes | None" = None) -> "Axes":
         """Draw one of `kinds`, and return the axes: the current ones by default."""
         self.check(kind)
         if kind == "clusters":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -68,16 +68,30 @@ class DensityRule:
         return count < self.min_cluster_size * (1 if root else 2)
 
 
+class RuleValues(TypedDict):
+    """The values of `PARAMETERS`, checked."""
+
+    min_cluster_size: int
+    min_samples: int | None
+    cluster_selection_method: str
+    cluster_selection_epsilon: float
+    cluster_selection_epsilon_max: float
+    cluster_selection_persistence: float
+    allow_single_cluster: bool
+    max_cluster_size: int | None
+
+
 def density_rule(given: object) -> DensityRule:
     """Return the rule that options of the command or parameters of `HDBSCAN` make.
 
     They are attributes of `given`, under the names of `PARAMETERS`. Raises ConfigError
     if one of the table is out of range.
     """
-    value: dict[str, Any] = {
+    checked = {
         name: parameter.checked(getattr(given, name))
         for name, parameter in PARAMETERS.items()
     }
+    value = cast(RuleValues, checked)
     epsilon, most = (
         value["cluster_selection_epsilon"],
         value["cluster_selection_epsilon_max"],

@@ -5,7 +5,7 @@ pixel of a coarse image, or where pixels nearest to them touch.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -277,7 +277,7 @@ def axes_of(axis: "Axes | None") -> "Axes":
 
 def colours_of(
     axes: "Axes", values: np.ndarray, cmap: str, colorbar: bool, name: str
-) -> Any:
+) -> str | np.ndarray:
     """Return colours of values, with a bar beside the picture; black without a map."""
     if cmap == "none" or len(values) == 0:
         return "black"

@@ -11,7 +11,6 @@ probability of a point end with its neighbour.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class TrainingPoints:
         self,
         points: np.ndarray | PointsOnDevice,
         metric: Metric,
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         min_samples: int,
         alpha: float,
         leaving: np.ndarray,
@@ -151,7 +150,7 @@ def nearest_distances(
     points: np.ndarray,
     others: np.ndarray,
     metric: Metric,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
 ) -> np.ndarray:
     """Return the distance of each point to the nearest of others (float64)."""
     leaving = np.zeros(len(others))
@@ -257,7 +256,7 @@ class FlatMembership:
     labels: np.ndarray
     exemplars: Sequence[np.ndarray]
     metric: Metric
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
 
     def memberships(self, points: np.ndarray, joined: Connections) -> np.ndarray:
         """Return the membership of points in each cluster; 0 for rows not finite."""

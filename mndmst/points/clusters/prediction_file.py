@@ -21,7 +21,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import h5py
 import numpy as np
@@ -58,11 +58,11 @@ def prediction_facts(
     points: np.ndarray,
     rule: DensityRule,
     alpha: float,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     non_finite: str,
     search: str,
     coordinates: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the attributes that prediction adds to a cluster file."""
     return {
         "dimensions": points.shape[1],
@@ -96,7 +96,7 @@ class StoredModel:
     path: Path
     points: np.ndarray
     metric: str
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     alpha: float
     non_finite: str
     search: str  # `PointForest.search` of the fit; empty if not known

@@ -1,6 +1,6 @@
 """Searches of training points by new points: a k-d tree, products, or whole rows."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class TrainingSearch(Protocol):
 def training_search(
     points: np.ndarray,
     metric: Metric,
-    further: dict[str, Any],
+    further: dict[str, object],
     neighbours: int,
     threads: Threads,
     fit_search: str = "",
@@ -138,7 +138,7 @@ class _RowSearch:
     """Training points of a metric that compares each point with all."""
 
     def __init__(
-        self, points: np.ndarray, metric: Metric, further: dict[str, Any]
+        self, points: np.ndarray, metric: Metric, further: dict[str, object]
     ) -> None:
         coordinates = points.astype(np.float64, copy=False)
         self._rows = searchable_rows(coordinates, metric, further)

@@ -1,6 +1,7 @@
 """Pictures of the trees of HDBSCAN*, with Matplotlib and hdbscan's options."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def plot_condensed_tree(
     cmap: str = "viridis",
     select_clusters: bool = False,
     label_clusters: bool = False,
-    selection_palette: Any = None,
+    selection_palette: Sequence[object] | None = None,
     axis: "Axes | None" = None,
     colorbar: bool = True,
     log_size: bool = False,
@@ -191,7 +192,7 @@ def _draw_boxes(
     right: np.ndarray,
     bottom: np.ndarray,
     top: np.ndarray,
-    colours: Any,
+    colours: object,
 ) -> None:
     """Draw boxes; a narrow one is a line that can be seen."""
     corners = [(left, bottom), (left, top), (right, top), (right, bottom)]
@@ -358,7 +359,7 @@ def plot_reachability(
     middle = begin[:-1] + np.diff(begin) // 2
     heights = reach[np.lexsort((reach, number))][middle]
     largest = np.maximum.reduceat(reach, begin[:-1])
-    paint: Any = "#1f77b4"
+    paint: object = "#1f77b4"
     if labels is not None and colours is not None:
         inside = labels[order]
         paint = np.tile([0.77, 0.77, 0.77, 1], (bars, 1))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,11 +59,11 @@ class CondensedTreeView:
         networkx.set_node_attributes(graph, sizes, "size")
         return graph
 
-    def plot(self, **options: Any) -> "Axes":
+    def plot(self, **options: object) -> "Axes":
         """Draw the tree as icicles and return the axes; see `tree_plots`."""
         from .tree_plots import plot_condensed_tree
 
-        return plot_condensed_tree(self.tree, self.chosen, self.labels, **options)
+        return plot_condensed_tree(self.tree, self.chosen, self.labels, **options)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ class SingleLinkageTree:
         sizes = np.bincount(cluster)
         return number_clusters(np.where(sizes[cluster] < min_cluster_size, -1, cluster))
 
-    def plot(self, **options: Any) -> "Axes":
+    def plot(self, **options: object) -> "Axes":
         """Draw the dendrogram and return the axes; see `tree_plots`."""
         from .tree_plots import plot_dendrogram
 
-        return plot_dendrogram(self.linkage, **options)
+        return plot_dendrogram(self.linkage, **options)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -174,11 +174,11 @@ class SpanningTree:
         graph.add_weighted_edges_from(edges)
         return graph
 
-    def plot(self, **options: Any) -> "Axes":
+    def plot(self, **options: object) -> "Axes":
         """Draw the tree in the plane and return the axes; see `tree_plots`."""
         from .plane_plots import plot_spanning_tree
 
-        return plot_spanning_tree(self.forest, self.points, **options)
+        return plot_spanning_tree(self.forest, self.points, **options)  # type: ignore[arg-type]
 
 
 def _check_cut(distance: float, size: int) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from ...backends import Accelerator
+from ...backends.base import ArrayOnDevice
 from .point_products import PointArrays, PointProducts, PointsOnDevice
 
 # The packages of searches, by the `NAME` of the accelerator.
@@ -64,7 +65,7 @@ class PointSearches(Protocol):
         the device has too little memory.
         """
 
-    def points_on_device(self, array: Any) -> PointsOnDevice:
+    def points_on_device(self, array: ArrayOnDevice) -> PointsOnDevice:
         """Return the points of an array on a device, once pending writes are done."""
 
 

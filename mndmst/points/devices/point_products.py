@@ -1,7 +1,7 @@
 """Points on a device, searched by matrix products: the interface and its inputs."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class PointMeasures(NamedTuple):
 class PointsOnDevice(Protocol):
     """A user's points in a device's memory; `np.asarray` copies them to the host."""
 
-    array: Any  # of the device's library; float32 or float64
+    array: np.ndarray  # of the device's library; float32 or float64
     shape: tuple[int, ...]
     dtype: np.dtype
 
@@ -64,7 +64,9 @@ class PointsOnDevice(Protocol):
     def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
         """Return some points on the host."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(
+        self, dtype: np.dtype | None = None, copy: bool | None = None
+    ) -> np.ndarray:
         """Return all points on the host."""
 
     @property
