@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from .point_columns import is_id
 from .table_columns import TEXT, listed, plain, position_of, titled
 from .table_text import BLANKS, MISSING, SEPARATORS, split_line, split_row
 from .typed_tables import ParquetTable
+
+if TYPE_CHECKING:
+    import pyarrow
 
 LEAST_TEXT = 1 << 52  # texts are numbers from here to 2^53, which float64 has exactly
 _NUMBER = re.compile(r"(?:INF-)?\*?([0-9]+)(?:\.0)?")
@@ -266,7 +269,7 @@ def read_typed_alleles(table: ParquetTable, picked: Sequence[str] = ()) -> Allel
     return reading.table("name" if name.startswith("__") else name.lstrip("#"))
 
 
-def _texts(column: Any) -> list[str]:
+def _texts(column: "pyarrow.Array") -> list[str]:
     """Return the values of an Arrow column as the fields of a table in text."""
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
