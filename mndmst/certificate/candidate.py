@@ -272,7 +272,10 @@ def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _share(
-    memory: SharedMemory, source: np.ndarray | None, shape: tuple, dtype: np.dtype
+    memory: SharedMemory,
+    source: np.ndarray | None,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
 ) -> np.ndarray:
     node, length = memory.comm, math.prod(shape)
     # Checked before, because the system kills a process that touches too much memory.

@@ -22,7 +22,7 @@ MOST_SECONDS = 1_000_000
 MOST_VERTICES = 1 << 48
 
 
-def threads(least: int = 0) -> Number:
+def threads(least: int = 0) -> Number[int]:
     """Return the type of an option that takes a number of threads or processes."""
     return whole(least, MOST_THREADS)
 

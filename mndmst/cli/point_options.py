@@ -208,7 +208,7 @@ def _numbers(option: str, text: str) -> list[float]:
         raise ConfigError(f"--{option} {text}: give numbers such as 1,1,2") from error
 
 
-def _variances(text: str, metric: str) -> list:
+def _variances(text: str, metric: str) -> list[float] | list[list[float]]:
     """Return the variances of seuclidean, or the covariance of mahalanobis."""
     import numpy as np
 

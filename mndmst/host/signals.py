@@ -22,7 +22,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received = 0  # The number of the last signal, 0 if there was none
-        self._before: dict[int, Callable | int | None] = {}
+        self._before: dict[int, Callable[..., object] | int | None] = {}
         self._mask: set[int] | None = None
         self._held = False
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -142,7 +143,7 @@ def survey_edges(
     comm: Comm,
     file: EdgeFile,
     spool: Spool,
-    report: Callable[[Iterator], Iterator],
+    report: Callable[[Iterator[RowPiece | Edges]], Iterator[RowPiece | Edges]],
     block_bits: int = SIZES.block_bits,
 ) -> Survey:
     """Look at all edges, once or twice, and report progress. Collective."""
@@ -263,7 +264,9 @@ def _look(
 
 def _merge(comm: Comm, file: EdgeFile, local: _LocalSurvey) -> Survey:
     smallest = min(local.smallest_ends or [], default=None)
-    facts = (local.bound, local.entries, local.types, local.least, local.most, smallest)
+    facts = _EdgeFacts(
+        local.bound, local.entries, local.types, local.least, local.most, smallest
+    )
     num_vertices, entries, types, least, most, smallest = comm.combine(facts, _facts)
     with comm.raise_on_all():
         file.check_entries(entries)
@@ -279,11 +282,22 @@ def _merge(comm: Comm, file: EdgeFile, local: _LocalSurvey) -> Survey:
     )  # fmt: skip
 
 
-def _facts(ranks: list[tuple]) -> tuple:
+class _EdgeFacts(NamedTuple):
+    """Facts of the edges of a rank, or of all ranks; see `Survey`."""
+
+    num_vertices: int
+    entries: int
+    types: set[np.dtype]  # of weights
+    least: int  # weight
+    most: int
+    smallest: int | None  # end
+
+
+def _facts(ranks: list[_EdgeFacts]) -> _EdgeFacts:
     """Return the facts that `_merge` has of each rank, of all ranks together."""
     bounds, entries, types, least, most, smallest = zip(*ranks, strict=True)
     ends = (end for end in smallest if end is not None)
-    return (
+    return _EdgeFacts(
         max(bounds), sum(entries), set().union(*types), min(least), max(most),
         min(ends, default=None),
     )  # fmt: skip
@@ -317,7 +331,7 @@ def arc_without_reverse(file: EdgeFile) -> InputError:
         chosen = of_pair_class(piece.src, piece.dst, CLASSES, wanted)
         columns = (piece.src[chosen], piece.dst[chosen], piece.weight[chosen])
         edges += list(zip(*(column.tolist() for column in columns), strict=True))
-    surplus_of: dict[tuple, int] = {}
+    surplus_of: dict[tuple[int, int, float], int] = {}
     for u, v, w in edges:
         pair = (min(u, v), max(u, v), w)
         surplus_of[pair] = surplus_of.get(pair, 0) + (1 if u < v else -1)

@@ -129,6 +129,10 @@ class PartArcs:
         return InputError(f"{self.path}: {what}. Make the graph again.")
 
 
+# A status, the number of the piece, and further numbers
+Taken = tuple[int, ...]
+
+
 class ArcPieces:
     """The arcs of open parts with `chunks`, in pieces that threads take in turn.
 
@@ -191,11 +195,13 @@ class ArcPieces:
             self._check(status, piece, 0, arc)
         return 0
 
-    def _take(self, kernel: Callable[..., tuple], calls: list[tuple]) -> list[tuple]:
+    def _take(
+        self, kernel: Callable[..., Taken], calls: Sequence[tuple[object, ...]]
+    ) -> list[Taken]:
         """Run a kernel on threads until all pieces are taken; return all results."""
         taken = self._stored.taken
 
-        def take(*arguments: object) -> list[tuple]:
+        def take(*arguments: object) -> list[Taken]:
             results = [kernel(*arguments)]
             while taken[0] < len(self):
                 results.append(kernel(*arguments))
@@ -215,6 +221,6 @@ class ArcPieces:
                 part.check(status, vertex, arc)
 
 
-def _piece(result: tuple) -> int:
+def _piece(result: Taken) -> int:
     """Return the piece of a result of `read_arcs` or `copy_arcs`."""
     return result[1]

@@ -73,7 +73,7 @@ class ShardedGraph:
     # Whether the forest of the graph is its maximum forest: keys descend with weights,
     # and of parallel edges it has the heaviest
     maximum: bool = False
-    _checked: dict = field(default_factory=dict, repr=False, compare=False)
+    _checked: dict[int, object] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def num_vertices(self) -> int:

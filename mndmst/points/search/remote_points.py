@@ -336,7 +336,9 @@ class MpiPoints(RemotePoints):
         # bound of its own: the query's core distance.
         component_0 = np.zeros(len(local_point), np.uint32)
 
-        def answer(points: np.ndarray, core: np.ndarray, point: np.ndarray) -> list:
+        def answer(
+            points: np.ndarray, core: np.ndarray, point: np.ndarray
+        ) -> list[np.ndarray]:
             component = np.arange(1, len(point) + 1, dtype=np.uint32)
             points = points.reshape(-1, self.local.dimensions)
             queries = RemoteQueries(points, component, core, point, core.copy())
