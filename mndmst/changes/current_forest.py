@@ -19,13 +19,12 @@ from ..graph.order import keys_to_weights
 from ..kernels.kruskal import HALF
 from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
-from .edges import LocatedEdges, PairEdges, among, pairs_of
+from .edges import LocatedEdges, PairEdges, among, labels_of, pairs_of
 from .forest_difference import ForestDifference
 from .kernels.compressed import (
     NONE,
     common_ancestors,
     find_parents,
-    label_components,
     on_paths,
 )
 from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
@@ -238,8 +237,7 @@ def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray
     """Return a boolean per pair of vertices (uint32): whether one tree has both."""
     _, tops = forest.located(np.stack([u, v]))
     number, fragments, count = _number_fragments(forest, tops)
-    tree = np.empty(fragments, np.uint32)
-    label_components(fragments, *number[:, :count], tree)
+    tree = labels_of(number[:, :count], fragments)
     one, other = tree[number[:, count:]]
     return np.asarray(one == other)
 

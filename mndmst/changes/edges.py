@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.kruskal import HALF
+from ..kernels.kruskal import HALF, component_labels
 from .kernels.compressed import mark_forest, merge_entered
 
 
@@ -16,6 +16,14 @@ def pairs_of(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 def ends_of(pairs: np.ndarray) -> np.ndarray:
     """Return the ends of edges; ndarray of uint32, shape (2, edges)."""
     return np.stack([pairs >> HALF, pairs]).astype(np.uint32)
+
+
+def labels_of(ends: np.ndarray, num_vertices: int) -> np.ndarray:
+    """Return for each vertex the smallest one (uint32) of its component.
+
+    `ends` are those of the edges, shape (2, edges).
+    """
+    return component_labels(ends[0], ends[1], num_vertices, np.uint32)
 
 
 class PairEdges(NamedTuple):

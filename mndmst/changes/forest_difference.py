@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.order import key_dtype, keys_to_weights
-from .edges import PairEdges, ends_of, pairs_of
-from .kernels.compressed import label_components
+from .edges import PairEdges, ends_of, labels_of, pairs_of
 
 ENTERED, LEFT = "entered", "left"
 JOINED, SPLIT, MOVED = "joined", "split", "moved"
@@ -121,9 +120,8 @@ def tree_difference(
     none = np.empty(0, np.int64)
     if difference.num_edges == 0:
         return TreeDifference(none, none, none, none, none, np.empty(0, "U6"))
-    fragment = np.empty(num_vertices, np.uint32)
     common = _without(pairs, difference.entered)
-    label_components(num_vertices, *ends_of(common), fragment)
+    fragment = labels_of(ends_of(common), num_vertices)
     sizes = np.bincount(fragment)
     ends = [fragment[part.ends] for part in difference]
     fragments, number = np.unique(np.concatenate(ends, axis=1), return_inverse=True)
@@ -131,9 +129,10 @@ def tree_difference(
     size, count = sizes[fragments], len(difference.left.pair)
     # Numbers of fragments ascend with their smallest vertices, so the smallest number
     # of a tree is that of its smallest vertex
-    old, new = np.empty((2, len(fragments)), np.uint32)
-    for tree, part in ((old, number[:, :count]), (new, number[:, count:])):
-        label_components(len(fragments), *np.ascontiguousarray(part), tree)
+    old, new = (
+        labels_of(part, len(fragments))
+        for part in (number[:, :count], number[:, count:])
+    )
     both, inverse = np.unique(pairs_of(old, new), return_inverse=True)
     tree, now = ends_of(both)
     vertices = _sums(size, inverse)

@@ -13,8 +13,7 @@ import numpy as np
 from ..graph.model import EdgeColumns, Rows
 from ..kernels.kruskal import HALF
 from .current_forest import CurrentForest, numbered
-from .edges import PairEdges, spanning
-from .kernels.compressed import label_components
+from .edges import PairEdges, labels_of, spanning
 from .kernels.fragments import write_vertices
 from .kernels.scan import (
     SLOT_BITS,
@@ -87,9 +86,8 @@ def _smaller_pieces(
     Edges connect the fragments `number`, shape (2, edges), whose tops are `tops`; the
     edges from `first_cut` on are removed.
     """
-    piece, tree = np.empty((2, len(tops)), np.uint32)
-    label_components(len(tops), *number[:, :first_cut], piece)
-    label_components(len(tops), *number, tree)
+    piece = labels_of(number[:, :first_cut], len(tops))
+    tree = labels_of(number, len(tops))
     sizes = forest.sizes(tops)
     size = np.bincount(piece, sizes, minlength=len(tops))
     # Pieces by tree, the largest first

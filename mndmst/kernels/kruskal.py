@@ -8,6 +8,7 @@ by Patwary, Blair and Manne, SEA 2010).
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
@@ -152,16 +153,23 @@ def heavy_positions(key, above, pairs, parent):
     return positions[:count]
 
 
+def component_labels(
+    src: np.ndarray, dst: np.ndarray, num_vertices: int, dtype: DTypeLike = np.int64
+) -> np.ndarray:
+    """Return for each vertex the smallest vertex of its component, of type `dtype`."""
+    label = np.arange(num_vertices, dtype=dtype)
+    _label_components(src, dst, label)
+    return label
+
+
 @kernel
-def component_labels(src, dst, num_vertices):
-    """Return for each vertex the smallest vertex of its component."""
-    parent = np.arange(num_vertices)
+def _label_components(src, dst, label):
+    """Label components as `component_labels` does; `label` is 0, 1, 2, ... at first."""
     for i in range(len(src)):
-        x, y = find(parent, np.uint64(src[i])), find(parent, np.uint64(dst[i]))
-        parent[max(x, y)] = min(x, y)
-    for v in range(num_vertices):
-        parent[v] = parent[parent[v]]
-    return parent
+        x, y = find(label, np.uint64(src[i])), find(label, np.uint64(dst[i]))
+        label[max(x, y)] = min(x, y)
+    for v in range(np.uint64(len(label))):
+        label[v] = label[label[v]]
 
 
 class PairEdgeList(NamedTuple):

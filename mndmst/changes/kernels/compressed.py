@@ -93,17 +93,6 @@ def mark_forest(count, order, a, b, in_forest):
 
 
 @kernel
-def label_components(count, a, b, label):
-    """Label each vertex with the smallest vertex of its component."""
-    parent = np.arange(count).astype(np.uint32)
-    for i in range(len(a)):
-        x, y = find(parent, np.uint64(a[i])), find(parent, np.uint64(b[i]))
-        parent[max(x, y)] = min(x, y)
-    for i in range(count):
-        label[i] = find(parent, np.uint64(i))
-
-
-@kernel
 def on_paths(a, b, needed):
     """Return a mask of a forest's edges on paths between the vertices in `needed`.
 
