@@ -352,7 +352,7 @@ def heavier(weights: np.ndarray, bound: int | float) -> np.ndarray:
 
 
 def _least_float(bound: int | float) -> np.float64:
-    """Return the least float64 that is not below a number, which may be no float64."""
+    """Return the least float64 that is not below a number of any size."""
     try:
         nearest = float(bound)
     except OverflowError:

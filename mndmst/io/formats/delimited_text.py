@@ -168,8 +168,9 @@ def open_file(
 def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write `u v w` a line, names or numbers, separated by tabs or in .csv by commas.
 
-    The names of the columns come first, as spreadsheets and pandas expect them in .csv;
-    of numbers between tabs a comment that says how many vertices there are.
+    The first line has the names of the columns, as spreadsheets and pandas expect in
+    .csv. A file of numbers between tabs begins with a comment instead, which has the
+    number of vertices.
     """
     separator, names = SEPARATORS.get(path.suffix, "\t"), edges.names
     head = separator.join(COLUMNS)

@@ -37,9 +37,10 @@ class Cursor(NamedTuple):
 def decode(bits, cursor, num_vertices, coding, begins, dst, degrees):
     """Write the successors of consecutive vertices until the buffer is full.
 
-    `begins` (int64 [window + 1, 2]) says where in `dst` the lists of the vertices
-    before begin and end, that of v in row v % (window + 1). `dst` is filled from
-    `cursor.used` on, ascending in each list, and `degrees` (int64) with the lengths.
+    Row v % (window + 1) of `begins` (int64 [window + 1, 2]) has the begin and the end
+    of the list of v in `dst`, for the vertices v before the next one. `dst` is filled
+    from `cursor.used` on, ascending in each list, and `degrees` (int64) with the
+    lengths.
 
     Returns a status, the cursor of the next list, and the entries it needs. The status
     is `GOOD` at the last vertex, or if `degrees` is full; `NO_ROOM` where `dst` is too

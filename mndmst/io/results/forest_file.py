@@ -315,8 +315,9 @@ def write_forest_in(
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Edges are src < dst, sorted, and weights. The file keeps `names` itself.
-    Vertices are numbers from 0, and the file has the ids from the header's `first_id`.
+    `edges` are the sorted ends, src < dst, and the weights. The file keeps `names`
+    itself. Vertices are numbers from 0, and the file has the ids from the header's
+    `first_id`.
     """
     first = header.first_id
     ids = IdRange(first, header.num_vertices).stored_dtype

@@ -15,7 +15,8 @@ than 2^-23 of the largest magnitude among its terms, rounded or cut off. Such a 
 at most 2 d - 2 terms and d - 1 results below its root, so a sum is off by less than
 3 d 2^-23 / (1 - 3 d 2^-23) times the sum of all magnitudes, and that is at most
 |A| |B|. Fasi, Higham, Mikaitis and Pranesh (Numerical behavior of NVIDIA tensor cores,
-PeerJ Computer Science 2021) find such trees on the V100, T4 and A100, with no bit less.
+PeerJ Computer Science 2021) find such trees, of at least this precision, on the V100,
+T4 and A100.
 A self-test on each device (`_check_sums`) adds up vectors that lose the most by fewer
 bits, and refuses the device if one is beyond the bound.
 
