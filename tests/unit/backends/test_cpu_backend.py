@@ -1,7 +1,6 @@
 """Each step of the CPU backend against Kruskal's algorithm in plain Python."""
 
 from functools import cache
-from threading import Thread
 
 import graphs
 import numpy as np
@@ -14,7 +13,6 @@ from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
 from mndmst.graph.order import weights_to_keys
-from mndmst.kernels.threads import Threads
 from mndmst.solver.contract import contract
 from mndmst.solver.reduced_graphs import reduced_graph
 
@@ -161,12 +159,3 @@ def test_ids_beyond_32_bits(shift: int) -> None:
     contraction = contract(backend(1), reduced)
     assert set(triples(contraction.forest_edges)) <= set(moved)
     assert contraction.new.min() >= shift
-
-
-def test_no_room_for_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(thread: Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(Thread, "start", start)
-    with pytest.raises(MemoryError, match="can't start new thread"):
-        Threads(2).map(abs, [(-1,), (-2,)])
