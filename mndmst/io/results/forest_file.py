@@ -140,9 +140,10 @@ def read_forest(path: str | Path) -> ForestFile:
     with reading(path, REMAKE), open_hdf5(path) as file:
         kind = read_attribute(file, "format")
         if kind != FORMAT:
+            named = "it names no format" if kind is None else f"its format is {kind}"
             raise InputError(
-                f"{path}: is HDF5, but not a forest (format is {kind}). Give the file "
-                "that solve has written."
+                f"{path}: is HDF5, but not a forest of this version ({named}). Give "
+                "the file that solve has written, or solve again."
             )
         check_version(path, file, VERSION, "Solve again")
         forest = _from_attributes(path, file)

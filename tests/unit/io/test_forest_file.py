@@ -249,6 +249,10 @@ def change_format(file):
     write_attributes(file, {"format": "mndmst-graph"})
 
 
+def lengthen_format(file):
+    file.attrs["format"] = "mndmst-forest"  # h5py's texts have a variable length
+
+
 def change_version(file):
     file.attrs["version"] = 99
 
@@ -273,7 +277,8 @@ def break_json(file):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (change_format, "not a forest"),
+        (change_format, "not a forest of this version .its format is mndmst-graph"),
+        (lengthen_format, "names no format.*solve again"),
         (change_version, "version 99"),
         (drop_digest, "damaged"),
         (shorten, "forest/dst has 1 entries where 2"),
