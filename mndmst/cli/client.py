@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from ..service.client import Graph, Service
 
+# The type of an option that takes the version of a graph
+_VERSION = whole(0, (1 << 63) - 1)
+
 
 def add_client(commands: Commands) -> None:
     """Add the command to the parser."""
@@ -113,7 +116,7 @@ def _add_threshold(action: argparse.ArgumentParser) -> None:
 def _add_version(action: argparse.ArgumentParser, what: str) -> None:
     action.add_argument(
         "--for-version",
-        type=whole(0, (1 << 63) - 1),
+        type=_VERSION,
         metavar="N",
         help=f"version that {what} belongs to, as edges prints it; the service refuses "
         "another",
@@ -184,7 +187,7 @@ def _add_update(update: argparse.ArgumentParser) -> None:
 def _add_wait(wait: argparse.ArgumentParser) -> None:
     _add_graph(wait)
     wait.add_argument(
-        "--after", type=whole(0, (1 << 63) - 1), metavar="N", required=True,
+        "--after", type=_VERSION, metavar="N", required=True,
         help="version that is known",
     )  # fmt: skip
     wait.add_argument(
@@ -196,7 +199,7 @@ def _add_wait(wait: argparse.ArgumentParser) -> None:
 def _add_changes(changes: argparse.ArgumentParser) -> None:
     _add_graph_of_names(changes)
     changes.add_argument(
-        "--since", type=whole(0, (1 << 63) - 1), metavar="N", required=True,
+        "--since", type=_VERSION, metavar="N", required=True,
         help="version to compare with",
     )  # fmt: skip
     add_file(changes, "--tree-changes", "also write a table of the changed trees")

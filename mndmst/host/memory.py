@@ -141,7 +141,7 @@ def free_bytes() -> int:
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return _physical_bytes()
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     for line in lines:
         if line.startswith("MemAvailable:"):
@@ -153,11 +153,15 @@ def machine_bytes(
     groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")
 ) -> int:
     """Return the memory of this machine, or the smallest limit of its groups."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min([whole, *starmap(_limit, _bounded(groups, mounted))])
+        limits = list(starmap(_limit, _bounded(groups, mounted)))
     except (OSError, ValueError):
-        return whole
+        limits = []
+    return min([_physical_bytes(), *limits])
+
+
+def _physical_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def give_back_freed() -> None:

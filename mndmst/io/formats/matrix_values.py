@@ -52,15 +52,14 @@ def _unchanged(distance: np.ndarray) -> np.ndarray:
 DISTANCES = MatrixValues(
     "distance", 0, 0, np.inf, 0, "Give a finite number of 0 or more", "", _unchanged
 )
-# The first is the default of a bare `--from correlation`.
-_IN_RANGE = "Give a number from -1 to 1"
+_CORRELATIONS = MatrixValues(
+    "correlation", 1, -1, 1, ROUNDING, "Give a number from -1 to 1", "sqrt(2(1-r))",
+    _chords,
+)  # fmt: skip
+# Meanings by the names that users give them
 FROM = {
-    "correlation": MatrixValues(
-        "correlation", 1, -1, 1, ROUNDING, _IN_RANGE, "sqrt(2(1-r))", _chords
-    ),
-    "correlation:1-r": MatrixValues(
-        "correlation", 1, -1, 1, ROUNDING, _IN_RANGE, "1-r", _complements
-    ),
+    "correlation": _CORRELATIONS,
+    "correlation:1-r": _CORRELATIONS._replace(formula="1-r", distances=_complements),
 }
 
 
