@@ -218,8 +218,8 @@ class Backend(ABC, Generic[RowsT, ArrayT]):
     def row_hooks(self, rows: RowsT, band: Band, hooks: Hooks) -> EdgeList:
         """Hook rows; return the edges of the lightest band.
 
-        For graphs of at most 2^31 vertices. `hooks` is of all vertices of the graph,
-        and the call fills in those of the rows: the far end of a row's lightest edge,
+        For graphs of at most 2^31 vertices. `hooks` has all vertices of the graph. The
+        call fills in the vertices of the rows: the far end of a row's lightest edge,
         even above the band, and the key of that edge. A vertex without edges hooks to
         itself. The edges of the band lead from the rows to larger vertices, except
         edges along which rows hook.

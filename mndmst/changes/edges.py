@@ -21,7 +21,7 @@ def ends_of(pairs: np.ndarray) -> np.ndarray:
 def labels_of(ends: np.ndarray, num_vertices: int) -> np.ndarray:
     """Return for each vertex the smallest one (uint32) of its component.
 
-    `ends` are those of the edges, shape (2, edges).
+    `ends` has both ends of each edge, shape (2, edges).
     """
     return component_labels(ends[0], ends[1], num_vertices, np.uint32)
 

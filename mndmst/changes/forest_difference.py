@@ -104,7 +104,7 @@ def pairs_before(pairs: np.ndarray, difference: ForestDifference) -> np.ndarray:
 
 
 def _without(pairs: np.ndarray, edges: PairEdges) -> np.ndarray:
-    """Return pairs, which ascend, without those of some edges among them."""
+    """Return ascending pairs without the pairs of `edges`, which are among them."""
     return np.delete(pairs, np.searchsorted(pairs, edges.pair))
 
 

@@ -161,7 +161,7 @@ def _case(
 
 @contextlib.contextmanager
 def _naming_partition() -> Iterator[None]:
-    """Add to an error that names options that they are those of `partition`."""
+    """Add to an error about options that only `partition` has them."""
     try:
         yield
     except MndmstError as error:

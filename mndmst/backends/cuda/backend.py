@@ -253,7 +253,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
             return None
         tools = self._tools(rows.keys.dtype)
         peer = CudaPeer(self._current, tools, rows, num_vertices)
-        return cast(Peer, peer)  # only peers of CUDA read what it returns
+        return cast(Peer, peer)  # only other CUDA peers read its results
 
     # Steps on reduced graphs
 

@@ -78,7 +78,7 @@ class _Numbers(dict[str, float]):
 
     def __missing__(self, cell: str) -> float:
         self[cell] = number = float(self._number(cell))
-        if len(self).bit_count() == 1:  # hashes may be as many as fields
+        if len(self).bit_count() == 1:  # each field may have its own hash
             room = 2 * ALLELE_TEXT_BYTES * len(self)
             check_room(FREE_MEMORY, self._path, room, "the list of its alleles")
         return number
@@ -107,8 +107,8 @@ class _Loci(NamedTuple):
     def of(cls, path: Path, names: Sequence[str], picked: Sequence[str]) -> "_Loci":
         """Choose the loci among named columns; InputError if two have one name.
 
-        `names` are those of all columns but the samples', `picked` the loci that the
-        user names.
+        `names` has the name of each column but that of the samples, and `picked` the
+        loci that the user names.
         """
         if picked:
             columns = [position_of(path, names, name, name) for name in picked]
