@@ -1,0 +1,1 @@
+"""Versions of points that change, and of their forest: a batch makes the next one."""

@@ -1,0 +1,135 @@
+"""One version of points that change: immutable, with the exact forest of its points.
+
+Rows that stay keep their order, and new rows come last. So the order of edges, which is
+that of their ends at equal weights, never changes between old edges.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...api.forest import Forest
+from ...host.errors import InputError
+from ..coordinates import finite_rows
+from ..metrics import METRICS, prepared
+from ..pairwise_forest import Metric, metric_forest, simplified
+from ..point_forest import PointForest
+from .point_batch import PointBatch, PointIds, checked_points
+
+
+@dataclass(frozen=True)
+class ForestRule:
+    """Whose forest follows the points: metric and options of `metric_forest`."""
+
+    metric: Metric = "euclidean"
+    min_samples: int = 0
+    alpha: float = 1.0
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    approximate: bool = False
+    search: str = "auto"
+    threads: int = 0  # 0 for all cores this process may use
+
+    def forest_of(self, points: np.ndarray) -> PointForest:
+        """Return the forest of points, found anew."""
+        return metric_forest(
+            points,
+            self.metric,
+            self.min_samples,
+            alpha=self.alpha,
+            parameters=self.parameters,
+            approximate=self.approximate,
+            threads=self.threads,
+            search=self.search,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PointVersion:
+    """Points and their forest after some batches.
+
+    `forest` is bit for bit that which `metric_forest` finds for `points`.
+    """
+
+    rule: ForestRule
+    number: int  # batches so far
+    point_ids: PointIds
+    points: np.ndarray  # by row; finite
+    point_forest: PointForest
+
+    @classmethod
+    def first(
+        cls,
+        points: np.ndarray,
+        rule: ForestRule,
+        *,
+        ids: object = None,
+        point_forest: PointForest | None = None,
+    ) -> "PointVersion":
+        """Return version 0.
+
+        `ids` are those of the points, by default 0, 1, ...; `point_forest` is their
+        forest if it is known. Raises InputError if a point is not finite.
+        """
+        finite = finite_rows(points)
+        if not finite.all():
+            raise InputError(
+                f"point {int(np.argmin(finite))} has a coordinate that is NaN or "
+                "infinite, and points that change are finite; leave it out."
+            )
+        point_ids = PointIds.first(len(points), ids)
+        if point_forest is None:
+            point_forest = rule.forest_of(points)
+        return cls(rule, 0, point_ids, points, point_forest)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The id of each row (int64)."""
+        return self.point_ids.ids
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next point gets unless another is given."""
+        return self.point_ids.next_id
+
+    @property
+    def forest(self) -> Forest:
+        """The forest; its vertices are rows."""
+        return self.point_forest.forest
+
+    def check(
+        self, remove: object = None, insert: object = None, ids: object = None
+    ) -> PointBatch:
+        """Return a batch: ids to remove, and points to insert, with their ids.
+
+        Raises InputError if the batch does not suit this version.
+        """
+        removed = np.empty(0, np.int64)
+        if remove is not None:
+            rows = self.point_ids.rows_of(remove, "remove")
+            removed = self.ids[rows]
+        points = self.points[:0]
+        if insert is not None:
+            points = checked_points(insert, self.points.shape[1])
+        new_ids = self.point_ids.new_ids(len(points), ids)
+        name, _ = simplified(self.rule.metric, dict(self.rule.parameters))
+        if name in METRICS and len(points):
+            try:
+                prepared(points.astype(np.float64, copy=False), str(name))
+            except InputError as error:
+                error.source = "insert"
+                raise
+        return PointBatch(removed, new_ids, points)
+
+    def changed(self, batch: PointBatch) -> "PointVersion":
+        """Return the next version; `batch` was checked against this one."""
+        removed = self.point_ids.rows_of(batch.removed, "remove")
+        kept = np.delete(self.points, removed, axis=0)
+        points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
+        return replace(
+            self,
+            number=self.number + 1,
+            point_ids=self.point_ids.changed(removed, batch.ids),
+            points=points,
+            point_forest=self.rule.forest_of(points),
+        )
