@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..host import __version__
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..host.formatting import size_text
 
@@ -371,12 +372,13 @@ def read_attributes(item: "h5py.Group") -> dict[str, object]:
 
 
 def check_version(path: Path, file: "h5py.File", version: int, remake: str) -> None:
-    """Refuse a file of another version of its format; `remake` is the remedy."""
+    """Refuse a file of another version of its format; `remake` is a remedy."""
     stored = count_attribute(file, "version")
     if stored != version:
         raise InputError(
-            f"{path}: has version {stored} of the format, and version {version} can be "
-            f"read. {remake}."
+            f"{path}: has version {stored} of its format, and mndmst {__version__} "
+            f"reads version {version}. Use the mndmst that wrote it, or "
+            f"{remake[:1].lower()}{remake[1:]}."
         )
 
 

@@ -95,7 +95,7 @@ def json_mark(kind: Kind) -> dict[str, str]:
     return {"format": kind.format, "creator": CREATOR}
 
 
-def hdf5_mark(format: str, version: int = 1) -> dict[str, object]:
+def hdf5_mark(format: str, version: int) -> dict[str, object]:
     """Return the attributes that the root of an HDF5 file of a format begins with."""
     return {"format": format, "version": version, "creator": CREATOR}
 

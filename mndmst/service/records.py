@@ -31,11 +31,13 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from ..changes.batch import OPERATIONS, Batch
+from ..host import __version__
 from ..host.errors import InputError, optional
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
-MAGIC = b"mndmst-journal 2 "
+FORMAT, VERSION = b"mndmst-journal", 2
+MAGIC = b"%s %d " % (FORMAT, VERSION)
 UUID_BYTES = 36
 HEADER_BYTES = len(MAGIC) + UUID_BYTES + len(" 01234567\n")
 MARKER, END = b"\xf5Jrn", b"\xfaEnd"
@@ -162,9 +164,11 @@ class RecordReader:
 def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
     """Return the reader of a file that continues the shards with a uuid and a version.
 
-    Raises InputError if the file continues other shards; ValueError, which says how, if
-    its header is damaged.
+    Raises InputError if the file continues other shards, or has another version of the
+    format; ValueError, which says how, if its header is damaged.
     """
+    file.seek(0)
+    _check_version(path, file.readline(2 * HEADER_BYTES))
     file.seek(0)
     line = file.read(HEADER_BYTES)
     end = len(MAGIC) + UUID_BYTES
@@ -174,6 +178,19 @@ def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
     if line != header(uuid):
         raise foreign(path)
     return RecordReader(path, file, version)
+
+
+def _check_version(path: Path, line: bytes) -> None:
+    """Refuse the whole header of another version of the format."""
+    facts, _, total = line.rpartition(b" ")
+    words = facts.split(b" ")
+    whole = total == b"%08x\n" % zlib.crc32(facts) and words[0] == FORMAT
+    if whole and words[1:2] != [b"%d" % VERSION]:
+        stored = words[1].decode(errors="replace") if words[1:] else "none"
+        raise InputError(
+            f"{path}: has version {stored!r} of its format, and mndmst {__version__} "
+            f"reads version {VERSION}. Start the mndmst that wrote it."
+        )
 
 
 def foreign(path: Path) -> InputError:

@@ -71,7 +71,7 @@ def test_tutorial(checkout: Path) -> None:
 
 
 def test_python_pages(checkout: Path) -> None:
-    """The blocks of three pages, then the one of files.md on a forest they wrote."""
+    """The blocks of three pages; `unit/io/test_golden_files.py` has those of files."""
     for package in ("scipy", "networkx", "pandas"):
         pytest.importorskip(package, reason=f"the page needs {package}")
     pages = (
@@ -81,7 +81,7 @@ def test_python_pages(checkout: Path) -> None:
     if "mndmst" not in __import__("networkx").utils.backends.backends:
         found = [block for block in found if 'backend="mndmst"' not in block]
     assert len(found) >= 4
-    script = "\n".join(found + blocks(DOCS / "files.md", "python"))
+    script = "\n".join(found)
     run(f"python - <<'END'\n{script}END", checkout)
 
 

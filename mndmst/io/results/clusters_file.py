@@ -20,6 +20,7 @@ from ...host.memory_costs import CLUSTER_COPIES, LABEL_COPIES
 from ..atomic_output import AtomicOutput
 from ..file_access import (
     check_counts,
+    check_version,
     count_attribute,
     open_hdf5,
     read_attribute,
@@ -36,8 +37,11 @@ from .newick import leaf_names, write_newick
 from .text_tables import name_cells, number_cells, quoted, text_cells, write_rows
 
 FORMAT = CLUSTERS.format
+VERSION = 1
 REMAKE = "Cluster again"
-COUNTS = ("num_vertices", "num_clusters", "version")
+COUNTS = ("num_vertices", "num_clusters")
+_NO_CLUSTERS = "has no clusters. Give what cluster has written."
+_NO_DENDROGRAM = "has no dendrogram. Give what hdbscan, linkage or cluster has written."
 # Bytes of a letter in an array of texts and in its encoded copy
 TEXT_BYTES = 4 + 4
 
@@ -70,7 +74,7 @@ def write_clusters(
     if names is not None:
         columns = {**columns, "ids": _id_column(path, names)}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
-        write_attributes(file, hdf5_mark(FORMAT) | attributes)
+        write_attributes(file, hdf5_mark(FORMAT, VERSION) | attributes)
         for name, column in columns.items():
             if column.dtype.kind == "U":
                 column = np.char.encode(column, "utf-8")
@@ -127,6 +131,16 @@ def is_clusters(path: Path) -> bool:
         return bool(read_attribute(file, "format") == FORMAT)
 
 
+def check_format(path: Path, file: h5py.File, refusal: str) -> None:
+    """Refuse a file that is not a cluster file, or has another version of the format.
+
+    `refusal` says what the file is not, and which file to give.
+    """
+    if read_attribute(file, "format") != FORMAT:
+        raise InputError(f"{path}: {refusal}")
+    check_version(path, file, VERSION, REMAKE)
+
+
 def convert_to_table(path: Path, out: Path, files: AtomicOutput, numbers: bool) -> None:
     """Write the table that the command of a cluster file would have written.
 
@@ -134,6 +148,7 @@ def convert_to_table(path: Path, out: Path, files: AtomicOutput, numbers: bool) 
     """
     columns: dict[str, np.ndarray] = {}
     with reading(path, "cluster again"), open_hdf5(path) as file:
+        check_format(path, file, _NO_CLUSTERS)
         check_counts(file, *COUNTS)
         facts = read_attributes(file)
         if "labels" not in file:
@@ -181,8 +196,7 @@ def read_labels(path: str | Path) -> np.ndarray:
     """Return the cluster of each vertex (int64)."""
     path = Path(path)
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        if read_attribute(file, "format") != FORMAT:
-            raise InputError(f"{path}: has no clusters. Give what cluster has written.")
+        check_format(path, file, _NO_CLUSTERS)
         dataset = checked_dataset(path, file, "labels", remake=REMAKE)
         nbytes = LABEL_COPIES * dataset.dtype.itemsize * len(dataset)
         check_room(FREE_MEMORY, path, nbytes, "the list of labels")
@@ -212,11 +226,9 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
     """Read the dendrogram of a cluster file; InputError if it is none, or damaged."""
     columns: dict[str, np.ndarray] = {}
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        if read_attribute(file, "format") != FORMAT or "linkage" not in file:
-            raise InputError(
-                f"{path}: has no dendrogram. Give what hdbscan, linkage or cluster has "
-                "written."
-            )
+        check_format(path, file, _NO_DENDROGRAM)
+        if "linkage" not in file:
+            raise InputError(f"{path}: {_NO_DENDROGRAM}")
         check_counts(file, *COUNTS)
         facts = read_attributes(file)
         columns["linkage"] = _read_linkage(path, file)
@@ -249,6 +261,7 @@ def _is_dendrogram(linkage: np.ndarray) -> bool:
 def describe_clusters(path: Path) -> dict[str, object]:
     """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
+        check_format(path, file, _NO_CLUSTERS)
         check_counts(file, *COUNTS)
         facts = read_attributes(file)
         if "labels" not in file:  # a dendrogram alone

@@ -24,6 +24,7 @@ from .digest_and_total import PIECE, PairDigest
 from .parallel_columns import StoredAs, write_columns
 
 FORMAT = LABELS.format
+VERSION = 1
 
 
 def write_labels(
@@ -41,7 +42,7 @@ def write_labels(
     """
     num_vertices = outputs.ranks.sum(len(labels))
     attributes = {
-        **hdf5_mark(FORMAT),
+        **hdf5_mark(FORMAT, VERSION),
         "graph-uuid": graph_uuid,
         "num_vertices": num_vertices,
         "num_components": num_components,
@@ -59,7 +60,7 @@ def describe_labels(path: Path) -> dict[str, object]:
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = read_attributes(file)
-        check_version(path, file, 1, "Compute the labels again")
+        check_version(path, file, VERSION, "Compute the labels again")
         first_id = read_first_id(file)
         count = count_attribute(file, "num_vertices")
         facts["num_components"] = count_attribute(file, "num_components")

@@ -15,6 +15,7 @@ from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..file_access import (
+    check_version,
     count_attribute,
     open_hdf5,
     read_attribute,
@@ -80,7 +81,7 @@ def write_column(
     with writing(target):
         check_replaceable(target, COLUMN, overwrite)
         target.parent.mkdir(exist_ok=True)
-    header = hdf5_mark(FORMAT) | {"graph-uuid": graph.uuid}
+    header = hdf5_mark(FORMAT, VERSION) | {"graph-uuid": graph.uuid}
     with whole_file(target, COLUMN, overwrite) as path, hdf5_file(path, "w") as file:
         column = ColumnWriter(file, "weight", graph.num_arcs // 2, dtype)
         for piece in weights:
@@ -139,9 +140,9 @@ def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) 
 
 def _open(path: Path, graph: ShardedGraph) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
-        known = {"format": FORMAT, "version": VERSION}
-        if any(read_attribute(file, name) != known[name] for name in known):
+        if read_attribute(file, "format") != FORMAT:
             raise InputError(f"{path}: is not a column of weights. Write it again.")
+        check_version(path, file, VERSION, REMAKE)
         if read_attribute(file, "graph-uuid") != graph.uuid:
             raise InputError(
                 f"{path}: belongs to another graph. Remove it, or write it again."

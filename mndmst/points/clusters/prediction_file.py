@@ -34,7 +34,6 @@ from ...io.file_access import (
     count_attribute,
     number_attribute,
     open_hdf5,
-    read_attribute,
     reading,
     text_attribute,
 )
@@ -42,7 +41,7 @@ from ...io.formats.point_columns import columns_option
 from ...io.formats.table_columns import listed, plain, titled
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
-from ...io.results.clusters_file import FORMAT
+from ...io.results.clusters_file import check_format
 from ..pairwise_forest import check_forest
 from .cluster_measures import exemplars_of
 from .condensed import CondensedTree
@@ -116,11 +115,10 @@ class StoredModel:
         is damaged.
         """
         with reading(path, REMAKE), open_hdf5(path) as file:
-            if read_attribute(file, "format") != FORMAT:
-                raise InputError(
-                    f"{path}: is not a cluster file. Give a file that mndmst hdbscan "
-                    "has written with --prediction-data."
-                )
+            check_format(
+                path, file, "is not a cluster file. Give a file that mndmst hdbscan "
+                "has written with --prediction-data.",
+            )  # fmt: skip
             if "prediction" not in file:
                 raise InputError(
                     f"{path}: has no prediction data. {REMAKE.capitalize()}."

@@ -1,0 +1,147 @@
+"""Write the golden files: one small file of each kind, as this version writes it.
+
+`python tests/golden_files.py` replaces them in tests/data/golden. Every later version 1
+must read them, so they are rewritten only before a release that changes a format; then
+`mndmst/docs/compatibility.md` and CHANGELOG.md say so. The files name no host.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from services import served
+
+from mndmst.__main__ import main
+from mndmst.points.point_files import example_points
+from mndmst.solver.checkpoint import Checkpoint
+
+GOLDEN = Path(__file__).parent / "data/golden"
+
+# Two trees; the towns are text, and ascend in another order than in the table
+TOWNS = (
+    ("Köln", "Bonn", 20.0),
+    ("Bonn", "Trier", 90.5),
+    ("Köln", "Aachen", 45.0),
+    ("Aachen", "Trier", 95.0),
+    ("Mainz", "Bonn", 70.0),
+    ("Mainz", "Trier", 80.25),
+    ("Köln", "Düren", 30.0),
+    ("Düren", "Aachen", 25.0),
+    ("Lübeck", "Kiel", 50.0),
+)
+# The same edges with other weights, which become a column of the graph of towns
+KILOMETRES = (27.5, 140.0, 70.0, 150.0, 165.0, 160.0, 40.0, 35.0, 95.0)
+# Of DIMACS, whose ids count from 1; for a maximum forest
+SHARED = (
+    *((1, 2, 7), (2, 3, 5), (1, 3, 9), (3, 4, 2), (5, 6, 4), (1, 4, -3), (2, 4, 5)),
+)
+# Points with ids, and the least size of a cluster
+POINTS = example_points("blobs", 40).round(3)
+LEAST = 5
+# The batch that the snapshot of the journal has, and those behind it
+FIRST: dict[str, tuple[list, ...]] = {"insert": (["Kiel"], ["Köln"], [500.0])}
+LATER: tuple[dict[str, tuple[list, ...]], ...] = (
+    {"insert": (["Kiel"], ["Mainz"], [480.0])},
+    {
+        "delete": (["Düren"], ["Aachen"]),
+        "set_weights": (["Köln"], ["Aachen"], [44.5]),
+    },
+)
+
+
+def run(*words: object) -> None:
+    """Run a command in this process."""
+    assert main([*map(str, words), "-q"]) == 0
+
+
+@contextmanager
+def without_host() -> Iterator[None]:
+    """Leave the facts of this machine out of reports."""
+    with (
+        mock.patch("platform.node", lambda: "host"),
+        mock.patch("platform.release", lambda: "release"),
+        mock.patch("mndmst.solver.run_report.processor_name", lambda: "processor"),
+        mock.patch("mndmst.solver.run_report.commit", lambda folder: ""),
+        mock.patch.object(sys, "argv", ["mndmst", "solve"]),
+    ):
+        yield
+
+
+def write_inputs(weights: tuple[float, ...], name: str) -> None:
+    """Write the towns as a table with the given weights."""
+    with Path(name).open("w", encoding="utf-8") as file:
+        file.write("source,target,weight\n")
+        for (source, target, _), weight in zip(TOWNS, weights, strict=True):
+            file.write(f"{source},{target},{weight}\n")
+
+
+def write_graphs() -> None:
+    """Write a graph of named vertices with a column, and a renumbered one."""
+    write_inputs(tuple(weight for *_, weight in TOWNS), "towns.csv")
+    write_inputs(KILOMETRES, "kilometres.csv")
+    for name in ("towns", "kilometres"):
+        run("partition", f"{name}.csv", name, "--parts", 2)
+    run("column", "towns", "kilometres", "kilometres")
+    edges = "".join(f"a {u} {v} {w}\na {v} {u} {w}\n" for u, v, w in SHARED)
+    Path("shared.gr").write_text(f"p sp 6 {2 * len(SHARED)}\n{edges}")
+    options = ("--parts", 2, "--maximum", "--reorder", "degree")
+    run("partition", "shared.gr", "shared", *options)
+
+
+def write_results() -> None:
+    """Write forests, labels, clusters and a model, and keep a checkpoint."""
+    with without_host():
+        # The command removes the checkpoint once the forest is written
+        with mock.patch.object(Checkpoint, "remove", lambda checkpoint: None):
+            checkpoint = ("--checkpoint", "checkpoint", "--checkpoint-interval", 0)
+            run("solve", "towns", "-o", "towns.forest.h5", "--labels", *checkpoint)
+        run("solve", "shared", "-o", "shared.forest.h5")
+    run("components", "towns", "-o", "towns.labels.h5")
+    run("cluster", "towns.forest.h5", "--count", 3, "-o", "towns.clusters.h5")
+    rows = "".join(f"p{k},{x},{y}\n" for k, (x, y) in enumerate(POINTS.tolist()))
+    Path("points.csv").write_text(f"id,x,y\n{rows}")
+    model = ("--prediction-data", "--store-centers", "both", "-o", "model.h5")
+    run("hdbscan", "points.csv", "--min-cluster-size", LEAST, *model)
+    run("linkage", "points.csv", "-o", "dendrogram.h5")
+
+
+def write_journal() -> None:
+    """Run a service that writes a snapshot and two batches behind it."""
+    here = Path.cwd()
+    words = (here / "towns", "--journal", here / "journal")
+    with served(here, 1, *words) as service, service.connect() as client:
+        graph = client["towns"]
+        graph.update(**FIRST)
+        graph.snapshot()
+        for batch in LATER:
+            graph.update(**batch)
+    Path("journal/towns/lease").unlink()  # names the host of the service
+
+
+def write_golden_files() -> None:
+    """Replace the golden files."""
+    # Forests name the directory of their graph, so it is the same on every machine
+    folder = Path(tempfile.gettempdir()) / "golden"
+    folder.mkdir()
+    os.chdir(folder)
+    try:
+        write_graphs()
+        write_results()
+        write_journal()
+        shutil.rmtree(GOLDEN, ignore_errors=True)
+        GOLDEN.mkdir(parents=True)
+        for entry in ("towns", "shared", "checkpoint", "journal"):
+            shutil.copytree(entry, GOLDEN / entry)
+        for file in (*folder.glob("*.h5"), folder / "points.csv"):
+            shutil.copyfile(file, GOLDEN / file.name)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    write_golden_files()
