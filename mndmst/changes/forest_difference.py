@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.order import key_dtype, keys_to_weights
+from ..host.memory_costs import DIFFERENCE_BYTES
 from .edges import PairEdges, ends_of, labels_of, pairs_of
 
 ENTERED, LEFT = "entered", "left"
@@ -26,6 +27,11 @@ class ForestDifference(NamedTuple):
     def num_edges(self) -> int:
         """Number of edges that left or entered."""
         return len(self.left.pair) + len(self.entered.pair)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes while it is kept."""
+        return DIFFERENCE_BYTES + sum(a.nbytes for edges in self for a in edges)
 
 
 def combined(

@@ -1,30 +1,27 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from ..backends import ACCELERATORS
-from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
-from ..io.partitioner.write_parts import write_rows
-from ..io.results.graph_names import names_of_graph, vertex_ids
 from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
 from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
+from .journal import Changes
 from .loaded_graph import EdgeChoice, WeightedRows
 from .protocol import Request, ServiceAnswer
 from .served_graph import ServedGraph
+from .served_versions import MadeVersion, ServedVersions
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
-from .uploads import KINDS, HeldUpload, Uploads, read_batch
+from .uploads import KINDS, Uploads
 
 # Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
@@ -190,84 +187,72 @@ class Executor:
         return {"version": version.number}
 
     def _update(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
-        graph = self.graphs[fields["graph"]]
-        batch: Batch | MndmstError | None = None
+        return self._made(self.graphs[fields["graph"]], fields, job)
+
+    def _made(
+        self,
+        served: ServedVersions[Changes, MadeVersion],
+        fields: Request,
+        job: QueuedJob | None,
+    ) -> ServiceAnswer:
+        """Make the version of a batch that rank 0 has got. Collective."""
+        batch: Changes | MndmstError | None = None
         if self.comm.rank == 0:
             names = [name for name in KINDS if name in fields]
             sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
             try:
-                for upload in sent.values():
-                    _check_version(graph, "changes", upload)
-                of_vertices = names_of_graph(graph.loaded.run.graph)
-                batch = replace(read_batch(sent), names=of_vertices)
+                batch = served.read(sent)
             except MndmstError as error:  # which all ranks raise
                 batch = error
-        if not graph.current.indexed:
-            self._index(fields, job)
+        served.prepare(JobProgress(job), self._proceed(job))
         self._commit(job)
-        applied = graph.apply(batch)
-        if graph.journaled:
-            self._append(graph, applied.version, batch)
-        graph.publish(applied)
-        return {
-            "version": applied.version,
-            "inserted": applied.inserted,
-            "deleted": applied.deleted,
-            "changed": applied.changed,
-        }
+        made = served.apply(batch)
+        if served.journaled:
+            self._append(served, made.version, batch)
+        served.publish(made)
+        return served.answer_of(made)
 
     def _append(
-        self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
+        self,
+        served: ServedVersions[Changes, MadeVersion],
+        version: int,
+        batch: Changes | MndmstError | None,
     ) -> None:
         """Write a batch to the journal."""
         try:
             with self.comm.raise_on_all():
-                if graph.journal is not None and isinstance(batch, Batch):
-                    graph.journal.append(version, batch)
+                if served.journal is not None:
+                    assert batch is not None and not isinstance(batch, MndmstError)
+                    served.journal.append(version, batch)
         except MndmstError as error:  # memory is ahead of the disk
             raise FatalError(f"{error} The service ends.") from error
 
-    def make(self, graph: ServedGraph, batch: Batch | None) -> None:
+    def make(
+        self, served: ServedVersions[Changes, MadeVersion], batch: Changes | None
+    ) -> None:
         """Apply a batch of changes that the journal already has. Collective."""
-        self._index({"graph": graph.name}, None)
-        graph.publish(graph.apply(batch))
+        served.prepare(JobProgress(None), self._proceed(None))
+        served.publish(served.apply(batch))
 
     def _snapshot(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
-        graph, folder, name = self.graphs[fields["graph"]], None, ""
+        served, path, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
-                if graph.journal is None:
+                if served.journal is None:
                     raise ConfigError("snapshots lie beside a journal; give --journal")
-                if graph.journal.base != graph.version:
-                    folder = graph.journal.snapshot_folder(graph.version)
-        folder = self.comm.bcast(folder)
-        if folder is None:  # the journal is empty
-            return {"snapshot": None, "version": graph.version}
-        uuid = self._write_snapshot(graph, folder)
+                if served.journal.base != served.version:
+                    path = served.journal.snapshot_path(served.version)
+        path = self.comm.bcast(path)
+        if path is None:  # the journal is empty
+            return {"snapshot": None, "version": served.version}
+        uuid = served.write_snapshot(path)
         try:
             with self.comm.raise_on_all():
-                if graph.journal is not None:
-                    name = graph.journal.restart(graph.version, uuid, folder)
+                if served.journal is not None:
+                    name = served.journal.restart(served.version, uuid, path)
         except MndmstError as error:
             raise FatalError(f"{error} The service ends.") from error
-        return {"snapshot": name, "version": graph.version, "uuid": uuid}
-
-    def _write_snapshot(self, graph: ServedGraph, folder: Path) -> str:
-        """Write a graph to a new directory; return its uuid. Collective.
-
-        Raises OutputError on every rank if it cannot be written; the directory is then
-        removed.
-        """
-        version, source = graph.written(), graph.loaded.run.graph
-        assert version.weighed is not None
-        named = graph.uuid_of(version.number)
-        with self.comm.raise_on_all():
-            original = vertex_ids(source)
-        rows, dtype = version.weighed.rows, version.weight_dtype
-        write_rows(
-            self.comm, folder, rows, dtype, named, original, maximum=graph.maximum
-        )
-        return named
+        return {"snapshot": name, "version": served.version, "uuid": uuid}
 
     def _weighed(
         self, graph: ServedGraph, weights: dict[str, str] | None
@@ -292,7 +277,7 @@ class Executor:
         """Return the weights that a client has sent to all ranks. Collective."""
         upload, weights = self.uploads.take(name), np.empty(0, np.float64)
         with self.comm.raise_on_all():
-            _check_version(graph, "weights", upload)
+            graph.check_upload("weights", upload)
             if upload is None or list(upload.columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
@@ -337,7 +322,7 @@ class Executor:
             if self.comm.rank == 0:
                 upload = self.uploads.take(name)
                 kind = "vertices" if wanted == ("vertex",) else "edges"
-                _check_version(graph, kind, upload)
+                graph.check_upload(kind, upload)
                 if upload is None or tuple(upload.columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"
@@ -364,18 +349,6 @@ def _check_other_weights(weights: dict[str, str] | None, maximum: bool) -> None:
             f'forest may be wrong. Serve a graph made with "mndmst partition --{other}"'
             ", or give other weights, one for each edge."
         )
-
-
-def _check_version(graph: ServedGraph, kind: str, upload: HeldUpload | None) -> None:
-    """Refuse an upload that is for another version of the graph."""
-    if upload is None or upload.version is None:
-        return
-    if upload.version.graph != graph.name:
-        raise InputError(
-            f"the {kind} sent belong to {upload.version.graph}; send them for "
-            f"{graph.name}"
-        )
-    graph.current.check_upload(graph.name, kind, upload.version.number)
 
 
 def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:

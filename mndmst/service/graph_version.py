@@ -17,7 +17,6 @@ import numpy as np
 
 from ..changes.current_forest import CurrentForest, bottlenecks, connected
 from ..graph.order import keys_to_weights
-from ..host.errors import ConfigError
 from ..host.memory_costs import INDEX_VERTEX_BYTES
 from ..io.shards.weight_columns import OWN, WeightColumn
 from ..tree.index import ForestIndex
@@ -26,6 +25,7 @@ from .limits import ServiceMemory
 from .loaded_graph import WeightedRows
 from .protocol import ServiceAnswer
 from .solved_forest import SolvedForest
+from .version_history import StaleVersionError
 
 # Cost of one lookup (a pair, or a changed edge), in vertices indexed in the same time.
 LOOKUP_COST = 4
@@ -119,10 +119,6 @@ def hold_index(
     """Count the work on an index while a block builds it; see `ServiceMemory.hold`."""
     what = f"an index of the forest of {num_vertices:,} vertices"
     return memory.hold(INDEX_VERTEX_BYTES * num_vertices, what)
-
-
-class StaleVersionError(ConfigError):
-    """A ticket or upload that belongs to another version than the service has."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,14 @@
-"""The journal of a graph: every acknowledged batch of changes, on disk.
+"""The journal of a graph or of points: every acknowledged batch of changes, on disk.
 
-A folder for each graph::
+A folder for each::
 
     lease             names the service that holds the folder; see `take_lease`
-    graph             the uuid of the graph that it began with
+    graph             the uuid of what it began with
     journal-V         the batches after version V, one record each; see `records`
     journal-V.kept-X  a journal that `--journal-until` has replaced
-    snapshot-V-TOKEN  shards of version V; while they are written the name ends in .tmp,
-                      and a lock lies beside them; see `graph_lock`
+    snapshot-V-TOKEN  version V: shards of a graph, or a file of points; while it is
+                      written the name ends in .tmp, and a lock lies beside shards; see
+                      `graph_lock`
 
 A batch is on disk before it is acknowledged. A snapshot gets its name when it is
 complete, and begins a new journal. A service that starts removes older journals and
@@ -21,29 +22,26 @@ import secrets
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
-from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
 from ..host.progress import notice
 from ..io.atomic_output import whole_file
 from ..io.file_access import flush_to_disk, read_small, write_at, writing
 from ..io.owned_files import BusyError, LockFile
 from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
-from ..io.shards.graph_directory import new_token, remove_shards
-from ..io.shards.sharded_graph import open_graph
+from ..io.shards.graph_directory import new_token
 from .records import (
     MAGIC,
     RecordReader,
     foreign,
     header,
-    pack,
     reader,
     record,
-    unpack,
 )
 
 LEASE_NAME = "lease"
@@ -94,42 +92,60 @@ ORIGIN = "graph"
 UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
 
 
+Changes = TypeVar("Changes")  # A batch
+
+
+@dataclass(frozen=True)
+class JournalKind(Generic[Changes]):
+    """The content of the journals of graphs, or of those of points."""
+
+    # The owner of a journal that belongs to another one, and the remedy, for errors
+    foreign: str
+    pack: Callable[[Changes], bytes]
+    # Gets the place, for errors; raises ValueError if the bytes are not a batch
+    unpack: Callable[[bytes, str], Changes]
+    remove_snapshot: Callable[[Path], None]
+
+
 class JournalStart(NamedTuple):
-    """The start of a graph: its shards, and their version."""
+    """The start: shards or points, and their version."""
 
     path: Path
     version: int
 
 
-class Journal:
+class Journal(Generic[Changes]):
     """The journal of one graph in a folder of its own, which is made; on rank 0.
 
-    It continues from the version `until`, if given; later batches stay in another file.
-    Raises OutputError if another service has the folder, or it cannot be written.
+    Or of points, as the `kind` says. It continues from the version `until`, if given;
+    later batches stay in another file. Raises OutputError if another service has the
+    folder, or it cannot be written.
     """
 
-    def __init__(self, folder: Path, until: int | None = None) -> None:
-        self.folder, self._until = folder, until
+    def __init__(
+        self, folder: Path, kind: JournalKind[Changes], until: int | None = None
+    ) -> None:
+        self.folder, self._kind, self._until = folder, kind, until
         self.base = 0  # The version after which it goes on
         self._file: BinaryIO | None = None
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._lease = take_lease(folder)
 
-    def begin(self, original: Path) -> JournalStart:
-        """Return the shards that the journal continues.
+    def begin(self, original: Path, uuid: str) -> JournalStart:
+        """Return the shards or points that the journal continues.
 
-        They are the newest snapshot's, or else `original`, the graph that was given.
-        Raises InputError if the journal belongs to another graph.
+        They are the newest snapshot's, or else `original`, which was given and has a
+        uuid. Raises InputError if the journal belongs to another.
         """
-        origin, uuid = self.folder / ORIGIN, open_graph(original, check=False).uuid
+        origin = self.folder / ORIGIN
         if not origin.exists():
             if not self._versions("journal"):
                 self._make(self.folder / "journal-0", uuid)
             with whole_file(origin) as file:
                 file.write_text(uuid + "\n")
         elif read_small(origin).decode(errors="replace").strip() != uuid:
-            raise foreign(self.folder)
+            raise foreign(self.folder, self._kind.foreign)
         self._sweep()
         complete = {
             version: path
@@ -141,7 +157,7 @@ class Journal:
         newest = max(complete)
         return JournalStart(complete[newest], newest)
 
-    def open(self, version: int, uuid: str) -> Iterator[Batch]:
+    def open(self, version: int, uuid: str) -> Iterator[Changes]:
         """Open the journal after a version of some shards, and yield the batches in it.
 
         It removes older files, and cuts an unfinished record behind the last batch.
@@ -182,7 +198,7 @@ class Journal:
         self, path: Path, file: BinaryIO, uuid: str, version: int
     ) -> RecordReader:
         try:
-            return reader(path, file, uuid, version)
+            return reader(path, file, uuid, version, self._kind.foreign)
         except MndmstError:
             raise
         except ValueError as error:
@@ -205,7 +221,7 @@ class Journal:
                 )
             if until > version:
                 try:
-                    records = reader(path, file, uuid, version)
+                    records = reader(path, file, uuid, version, self._kind.foreign)
                 except MndmstError:
                     raise
                 except ValueError:  # each record has checksums of its own
@@ -266,12 +282,14 @@ class Journal:
                 if path.suffix != UNFINISHED and number < version:
                     path = path.rename(f"{path}{UNFINISHED}")
                 if path.suffix == UNFINISHED:
-                    remove_shards(path)
+                    self._kind.remove_snapshot(path)
 
-    def _batches(self, records: RecordReader) -> Iterator[Batch]:
+    def _batches(self, records: RecordReader) -> Iterator[Changes]:
         while (body := records.next()) is not None:
             try:
-                batch = unpack(body.packed, body.where)
+                batch = self._kind.unpack(body.packed, body.where)
+            except MndmstError:
+                raise
             except ValueError as error:
                 raise InputError(
                     f"{body.where} is damaged: its checksum is right, but its body is "
@@ -298,7 +316,7 @@ class Journal:
             "another name."
         )
 
-    def append(self, version: int, batch: Batch) -> None:
+    def append(self, version: int, batch: Changes) -> None:
         """Write a batch to disk.
 
         Raises OutputError if that fails; the file may then have the batch or a part.
@@ -306,12 +324,12 @@ class Journal:
         file = self._file
         assert file is not None
         with writing(Path(file.name)):
-            file.write(record(version, pack(batch)))
+            file.write(record(version, self._kind.pack(batch)))
             file.flush()
             os.fsync(file.fileno())
 
-    def snapshot_folder(self, version: int) -> Path:
-        """Return the folder for the shards of a version, which `restart` takes."""
+    def snapshot_path(self, version: int) -> Path:
+        """Return the name for a snapshot of a version, which `restart` takes."""
         return self.folder / f"snapshot-{version}-{new_token()}{UNFINISHED}"
 
     def restart(self, version: int, uuid: str, snapshot: Path) -> str:

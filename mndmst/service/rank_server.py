@@ -18,7 +18,7 @@ from ..host.errors import ConfigError, MndmstError, optional
 from ..io.shards.sharded_graph import ShardedGraph
 from .access import Access, own_socket
 from .executor import Executor
-from .graph_version import GraphVersion, StaleVersionError
+from .graph_version import GraphVersion
 from .jobs import CancelledError
 from .limits import ClientLimitError, OpenRequests, client_of
 from .metrics import FinishedRequest, TokenRefusals
@@ -36,6 +36,7 @@ from .protocol import (
 )
 from .solved_forest import SolvedForest
 from .uploads import UploadVersion
+from .version_history import StaleVersionError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -293,10 +294,9 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         name, kind = request["upload"], request["kind"]
         version = read_version(reader.schema)
         graph = self.executor.graphs[request["graph"]]
-        now = graph.current
         # This rank may be a moment behind rank 0: a later version is compared later
-        if version is not None and version <= now.number:
-            now.check_upload(graph.name, kind, version)
+        if version is not None and version <= graph.version:
+            graph.check_sent(kind, version)
         belongs_to = None if version is None else UploadVersion(graph.name, version)
         batches = (chunk.data for chunk in reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)

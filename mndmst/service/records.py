@@ -161,11 +161,13 @@ class RecordReader:
             raise self.damage(why)
 
 
-def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
-    """Return the reader of a file that continues the shards with a uuid and a version.
+def reader(
+    path: Path, file: BinaryIO, uuid: str, version: int, other: str
+) -> RecordReader:
+    """Return the reader of a file that continues a version with a uuid.
 
-    Raises InputError if the file continues other shards, or has another version of the
-    format; ValueError, which says how, if its header is damaged.
+    Raises InputError if the file continues an `other`, see `foreign`, or has another
+    version of the format; ValueError, which says how, if its header is damaged.
     """
     file.seek(0)
     _check_version(path, file.readline(2 * HEADER_BYTES))
@@ -176,7 +178,7 @@ def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
     if not line.startswith(MAGIC) or line[end:] != total:
         raise ValueError("the header (byte 0) does not match its checksum")
     if line != header(uuid):
-        raise foreign(path)
+        raise foreign(path, other)
     return RecordReader(path, file, version)
 
 
@@ -193,12 +195,9 @@ def _check_version(path: Path, line: bytes) -> None:
         )
 
 
-def foreign(path: Path) -> InputError:
-    """Return the error for a journal of another graph."""
-    return InputError(
-        f"{path}: is the journal of another graph. Give another --journal, or the "
-        "graph that it belongs to."
-    )
+def foreign(path: Path, other: str) -> InputError:
+    """Return the error for the journal of another; see `JournalKind.foreign`."""
+    return InputError(f"{path}: is the journal of {other}")
 
 
 def _facts(head: bytes) -> tuple[int, int, int] | None:

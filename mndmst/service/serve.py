@@ -24,6 +24,7 @@ from ..host.formatting import counted
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
+from ..io.shards.sharded_graph import open_graph
 from ..solver.config import Config
 from ..solver.startup import compile_kernels
 from .access import Access
@@ -33,12 +34,13 @@ from .executor import Executor, FatalError
 from .front_server import FrontServer
 from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
-from .journal import Journal, JournalStart
+from .journal import Changes, Journal, JournalStart
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog, TokenRefusals
 from .protocol import Request, ServiceAnswer
 from .rank_server import RankServer
-from .served_graph import ServedGraph
+from .served_graph import GRAPH_JOURNAL, ServedGraph
+from .served_versions import MadeVersion, ServedVersions
 from .stall_watch import StallWatch
 from .uploads import Uploads
 
@@ -131,8 +133,8 @@ def _loaded(
     with comm.raise_on_all():
         if comm.rank == 0 and setting.journal is not None:
             until = setting.journal_until.get(name)
-            journal = Journal(setting.journal / name, until)
-            start = journal.begin(path)
+            journal = Journal(setting.journal / name, GRAPH_JOURNAL, until)
+            start = journal.begin(path, open_graph(path, check=False).uuid)
     start = comm.bcast(start)
     graph = ServedGraph.load(
         comm, name, start.path, config, progress, memory, version=start.version
@@ -145,31 +147,34 @@ def _loaded(
     return graph
 
 
-def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
-    """Make the changes in the journal of a graph. Collective."""
+def _replay(
+    executor: Executor,
+    served: ServedVersions[Changes, MadeVersion],
+    progress: Progress,
+) -> None:
+    """Make the changes in a journal. Collective."""
     comm, batches = executor.comm, None
     with comm.raise_on_all():
-        if graph.journal is not None:
-            uuid = graph.loaded.run.graph.uuid
-            batches = graph.journal.open(graph.version, uuid)
-    first = graph.version
+        if served.journal is not None:
+            batches = served.journal.open(served.version, served.uuid)
+    first = served.version
     while True:
         with comm.raise_on_all():
             batch = next(batches, None) if batches is not None else None
         if not comm.bcast(batch is not None):
             break
-        if graph.version % REPORTED_REPLAYS == 0:
-            progress.stage(f"journal of {graph.name}: version {graph.version}")
+        if served.version % REPORTED_REPLAYS == 0:
+            progress.stage(f"journal of {served.name}: version {served.version}")
         try:
-            executor.make(graph, batch)
-        except InputError as error:  # the batch does not fit the graph
-            if graph.journal is not None:
-                error.remedy = graph.journal.recovery_advice(graph.version + 1)
+            executor.make(served, batch)
+        except InputError as error:  # the batch does not fit
+            if served.journal is not None:
+                error.remedy = served.journal.recovery_advice(served.version + 1)
             raise
-    if graph.journaled:
+    if served.journaled:
         progress.say(
-            f"journal of {graph.name}: {counted(graph.version - first, 'batch')} "
-            f"replayed, version {graph.version}"
+            f"journal of {served.name}: {counted(served.version - first, 'batch')} "
+            f"replayed, version {served.version}"
         )
 
 

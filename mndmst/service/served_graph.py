@@ -10,9 +10,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Lock
 from types import MappingProxyType
-from uuid import NAMESPACE_URL, uuid5
 from weakref import WeakSet
 
 import numpy as np
@@ -20,26 +19,41 @@ import numpy as np
 from ..changes.batch import Batch
 from ..changes.changing import Applied, ChangingForest
 from ..changes.current_forest import CurrentForest
+from ..changes.forest_difference import ForestDifference
 from ..changes.rows import ChangingRows
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
+from ..io.partitioner.write_parts import write_rows
+from ..io.results.graph_names import names_of_graph, vertex_ids
+from ..io.shards.graph_directory import remove_shards
 from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..solver.config import Config
 from ..solver.part_graph import part_graph
 from ..solver.run_report import Report
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
-from .forest_history import ForestHistory
-from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index
-from .journal import Journal
+from .graph_version import ForestView, GraphVersion, hold_index
+from .journal import JournalKind
 from .limits import ServiceMemory
 from .loaded_graph import EdgeChoice, LoadedGraph, WeightedRows
+from .protocol import ServiceAnswer
+from .records import pack, unpack
+from .served_versions import SentColumns, ServedVersions
 from .solved_forest import SolvedForest
+from .uploads import read_batch
+from .version_history import VersionHistory
+
+GRAPH_JOURNAL = JournalKind(
+    "another graph. Give another --journal, or the graph that it belongs to.",
+    pack,
+    unpack,
+    remove_shards,
+)
 
 
-class ServedGraph:
+class ServedGraph(ServedVersions[Batch, Applied]):
     """The held versions of one graph, and its journal.
 
     The newest version is always held. One older version is held beside it: the last one
@@ -53,14 +67,14 @@ class ServedGraph:
         version: GraphVersion,
         memory: ServiceMemory,
     ) -> None:
-        self.name, self.loaded, self._memory = name, loaded, memory
-        self._first = version.number  # The version of the shards
+        super().__init__(loaded.comm, name, version.number, loaded.run.graph.uuid)
+        self.loaded, self._memory = loaded, memory
         memory.add_graph(version.nbytes)
         # The differences of its forests; rank 0 alone adds them
-        self.history = ForestHistory.of(name, version.number, memory)
-        self._published = Condition()
-        self.journaled = False  # Whether rank 0 has one
-        self.journal: Journal | None = None  # On rank 0, if there is one
+        self.history: VersionHistory[ForestDifference] = VersionHistory.of(
+            f"the changes of {name}", version.number, memory,
+            "Read the forest as a whole.",
+        )  # fmt: skip
         self._alive: WeakSet[GraphVersion] = WeakSet()
         self._alive_lock = Lock()
         self._changing: ChangingForest | None = None
@@ -127,18 +141,9 @@ class ServedGraph:
         """The number of the newest version."""
         return self.current.number
 
-    def check_reached(self, number: int) -> None:
-        """Raise ConfigError if the graph has not reached a version."""
-        if number > (newest := self.version):
-            raise ConfigError(
-                f"there is no version {number} of {self.name} yet: the newest one is "
-                f"{newest}; give that or an earlier one"
-            )
-
-    def wait(self, after: int, seconds: float) -> bool:
-        """Wait for a version later than `after`; return whether there is one."""
-        with self._published:
-            return self._published.wait_for(lambda: self.version > after, seconds)
+    def check_sent(self, kind: str, version: int) -> None:
+        """See `ServedVersions.check_sent`."""
+        self.current.check_upload(self.name, kind, version)
 
     def held(self, number: int) -> GraphVersion:
         """Return the version of a ticket.
@@ -162,20 +167,6 @@ class ServedGraph:
             self._alive.add(version)
         return version
 
-    def stale(self, number: int) -> StaleVersionError:
-        """Return the error for a version that is no longer held."""
-        return StaleVersionError(
-            f"version {number} of {self.name} is no longer held, and the graph has "
-            f"version {self.version}. Ask for the flight info again."
-        )
-
-    def uuid_of(self, number: int) -> str:
-        """Return the uuid of a version: that of its snapshot and of its forest."""
-        source = self.loaded.run.graph.uuid
-        if number == self._first:
-            return source
-        return str(uuid5(NAMESPACE_URL, f"{source} version {number}"))
-
     def forest_name(self, number: int) -> str:
         """Return the name of the forest of a version."""
         return f"{self.name}.v{number}"
@@ -192,13 +183,18 @@ class ServedGraph:
 
     # For the main thread of every rank: collective
 
-    def apply(self, batch: Batch | MndmstError | None) -> Applied:
-        """Make changes, which no request sees before `publish`. Collective.
+    def read(self, sent: SentColumns) -> Batch:
+        """See `ServedVersions.read`."""
+        for upload in sent.values():
+            self.check_upload("changes", upload)
+        return replace(read_batch(sent), names=names_of_graph(self.loaded.run.graph))
 
-        The current version has been indexed. Rank 0 gives the batch; see
-        `ChangingForest.apply`. Raises MndmstError on every rank if a change cannot be
-        made; then none has been.
-        """
+    def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
+        """Index the forest; see `ServedVersions.prepare`. Collective."""
+        self.with_view(progress, proceed)
+
+    def apply(self, batch: Batch | MndmstError | None) -> Applied:
+        """Change the indexed forest; see `ServedVersions.apply`. Collective."""
         if self._changing is None:
             self.loaded.check_in_memory()
             now = self.current
@@ -237,8 +233,28 @@ class ServedGraph:
         )
         before = [v.for_reads() for v in self._held if v.ticketed][:1]
         self._publish(new, *before)
-        with self._published:
-            self._published.notify_all()
+        self._announce()
+
+    def answer_of(self, made: Applied) -> ServiceAnswer:
+        """Return the version and the numbers of changed edges."""
+        return {
+            "version": made.version,
+            "inserted": made.inserted,
+            "deleted": made.deleted,
+            "changed": made.changed,
+        }
+
+    def write_snapshot(self, path: Path) -> str:
+        """Write the rows as shards; see `ServedVersions.write_snapshot`. Collective."""
+        version, source = self.written(), self.loaded.run.graph
+        named = self.uuid_of(version.number)
+        with self.comm.raise_on_all():
+            original = vertex_ids(source)
+        write_rows(
+            self.comm, path, _weighed(version).rows, version.weight_dtype, named,
+            original, maximum=self.maximum,
+        )  # fmt: skip
+        return named
 
     def written(self) -> GraphVersion:
         """Return the current version with its rows. Collective."""

@@ -156,9 +156,10 @@ def test_a_checkpoint_is_resumed(
 def test_a_journal_and_its_snapshot(golden: Path) -> None:
     pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
     from mndmst.service.journal import Journal
+    from mndmst.service.served_graph import GRAPH_JOURNAL
 
-    journal = Journal(golden / "journal/towns")
-    start = journal.begin(golden / "towns")
+    journal = Journal(golden / "journal/towns", GRAPH_JOURNAL)
+    start = journal.begin(golden / "towns", open_graph(golden / "towns").uuid)
     assert start.version == 1
     run("convert", start.path, golden / "snapshot.csv")
     (inserted,) = zip(*FIRST["insert"], strict=True)
@@ -271,6 +272,7 @@ def test_another_number_of_a_checkpoint_or_journal_is_refused(tmp_path: Path) ->
     import zlib
 
     from mndmst.service.journal import Journal
+    from mndmst.service.served_graph import GRAPH_JOURNAL
 
     folder = tmp_path / "golden"
     shutil.copytree(GOLDEN, folder)
@@ -278,8 +280,8 @@ def test_another_number_of_a_checkpoint_or_journal_is_refused(tmp_path: Path) ->
     line, _, rest = path.read_bytes().partition(b"\n")
     facts = line.rpartition(b" ")[0].replace(b"journal 2 ", b"journal 3 ")
     path.write_bytes(b"%s %08x\n%s" % (facts, zlib.crc32(facts), rest))
-    journal = Journal(folder / "journal/towns")
-    start = journal.begin(folder / "towns")
+    journal = Journal(folder / "journal/towns", GRAPH_JOURNAL)
+    start = journal.begin(folder / "towns", open_graph(folder / "towns").uuid)
     with (
         closing(journal),
         pytest.raises(InputError, match="has version '3' of its format"),

@@ -10,10 +10,11 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 import pyarrow as arrow
 
 from mndmst.host.errors import InputError
-from mndmst.service.graph_version import GraphVersion, StaleVersionError
+from mndmst.service.graph_version import GraphVersion
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.protocol import read_version, versioned
 from mndmst.service.uploads import Uploads, UploadVersion
+from mndmst.service.version_history import StaleVersionError
 
 VERSION = GraphVersion(
     number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)

@@ -28,6 +28,7 @@ from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
 from mndmst.service.journal import Journal, take_lease
 from mndmst.service.records import END, HEADER_BYTES, SECTOR
+from mndmst.service.served_graph import GRAPH_JOURNAL
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def read(path: Path, content: bytes) -> tuple[int, int]:
     path.write_bytes(content)
     with path.open("rb") as file:
         try:
-            found = records.reader(path, file, UUID, 0)
+            found = records.reader(path, file, UUID, 0, "another")
         except ValueError as error:
             raise InputError(str(error)) from error
         while (body := found.next()) is not None:
@@ -63,7 +64,7 @@ def ends(content: bytes, path: Path) -> list[int]:
     """Return the byte behind the header and behind each record."""
     path.write_bytes(content)
     with path.open("rb") as file:
-        found = records.reader(path, file, UUID, 0)
+        found = records.reader(path, file, UUID, 0, "another")
         places = [found.offset]
         while found.next() is not None:
             places.append(found.offset)
@@ -143,7 +144,7 @@ def test_every_range_of_zeros(tmp_path: Path) -> None:
                 continue
             path.write_bytes(damaged)
             with path.open("rb") as file, contextlib.suppress(InputError, ValueError):
-                found = records.reader(path, file, UUID, 0)
+                found = records.reader(path, file, UUID, 0, "another")
                 while found.next() is not None:
                     pass
                 written = len(damaged.rstrip(b"\0"))
@@ -163,7 +164,7 @@ def test_zeros_at_the_end_of_the_last_record(tmp_path: Path) -> None:
     for begin in [last, *boundaries]:
         path.write_bytes(whole[:begin] + bytes(end - begin))
         with path.open("rb") as file:
-            found = records.reader(path, file, UUID, 0)
+            found = records.reader(path, file, UUID, 0, "another")
             while found.next() is not None:
                 pass
         assert (found.version, found.offset) == (2, last)
@@ -208,9 +209,9 @@ def graph(tmp_path: Path) -> Path:
 
 def opened(graph: Path, folder: Path, until: int | None = None) -> list[Batch]:
     """Return the batches of a journal, opened as a service does; let it go again."""
-    journal = Journal(folder, until)
+    journal = Journal(folder, GRAPH_JOURNAL, until)
     try:
-        found = journal.begin(graph)
+        found = journal.begin(graph, open_graph(graph).uuid)
         return list(journal.open(found.version, open_graph(found.path).uuid))
     finally:
         journal.close()
@@ -218,8 +219,8 @@ def opened(graph: Path, folder: Path, until: int | None = None) -> list[Batch]:
 
 def filled(graph: Path, folder: Path, versions: int) -> Path:
     """Write some batches; return the file."""
-    journal = Journal(folder)
-    found = journal.begin(graph)
+    journal = Journal(folder, GRAPH_JOURNAL)
+    found = journal.begin(graph, open_graph(graph).uuid)
     last = len(list(journal.open(found.version, open_graph(found.path).uuid)))
     for version in range(last + 1, last + versions + 1):
         journal.append(version, batch(version))
@@ -322,17 +323,17 @@ def test_a_journal_that_is_missing(graph: Path, tmp_path: Path) -> None:
 def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
     folder = tmp_path / "j"
     filled(graph, folder, 1)
-    holder = Journal(folder)  # it has read nothing yet
+    holder = Journal(folder, GRAPH_JOURNAL)  # it has read nothing yet
     holder_of = f"another service has this journal: process {os.getpid()} on "
     with pytest.raises(OutputError, match=re.escape(f"{folder}: {holder_of}")):
-        Journal(folder)
-    holder.begin(graph)
+        Journal(folder, GRAPH_JOURNAL)
+    holder.begin(graph, open_graph(graph).uuid)
     (batch_of_1,) = holder.open(0, open_graph(graph).uuid)
-    shutil.copytree(graph, holder.snapshot_folder(1))
+    shutil.copytree(graph, holder.snapshot_path(1))
     (snapshot,) = folder.glob("snapshot-*")
     holder.restart(1, open_graph(snapshot).uuid, snapshot)
     with pytest.raises(OutputError, match="another service has this"):
-        Journal(folder)
+        Journal(folder, GRAPH_JOURNAL)
     holder.append(2, batch_of_1)
     holder.close()
     assert len(opened(graph, folder)) == 1

@@ -11,9 +11,10 @@ from mndmst.changes.edges import PairEdges
 from mndmst.changes.forest_difference import ForestDifference
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory_costs import DIFFERENCE_BYTES, MIB
-from mndmst.service.forest_history import ForestHistory
-from mndmst.service.graph_version import StaleVersionError
 from mndmst.service.limits import ServiceMemory
+from mndmst.service.version_history import StaleVersionError, VersionHistory
+
+WHAT, ADVICE = "the changes of city", "Read the forest as a whole."
 
 
 def difference(edges: int) -> ForestDifference:
@@ -30,7 +31,7 @@ def of(edges: int) -> int:
 
 
 def test_the_oldest_differences_are_dropped_beyond_the_bytes() -> None:
-    history = ForestHistory("city", 7, of(10) + of(20))
+    history = VersionHistory(WHAT, 7, of(10) + of(20), ADVICE)
     for edges, oldest, nbytes in (
         (10, 7, of(10)),
         (20, 7, of(10) + of(20)),
@@ -45,7 +46,7 @@ def test_the_oldest_differences_are_dropped_beyond_the_bytes() -> None:
 
 
 def test_a_range_has_the_differences_between_its_versions() -> None:
-    history = ForestHistory("city", 0, MIB)
+    history = VersionHistory(WHAT, 0, MIB, ADVICE)
     for edges in range(1, 6):  # version v has the difference of v edges
         history.add(difference(edges))
     for since in range(6):
@@ -55,7 +56,7 @@ def test_a_range_has_the_differences_between_its_versions() -> None:
 
 
 def test_a_range_that_is_not_kept_is_refused() -> None:
-    history = ForestHistory("city", 0, of(1))
+    history = VersionHistory(WHAT, 0, of(1), ADVICE)
     for _ in range(3):
         history.add(difference(1))
     with pytest.raises(StaleVersionError) as stale:
@@ -70,7 +71,7 @@ def test_a_range_that_is_not_kept_is_refused() -> None:
 
 def test_the_memory_counts_a_history_while_it_lives() -> None:
     memory = ServiceMemory(160 * MIB)
-    history = ForestHistory.of("city", 0, memory)
+    history = VersionHistory.of(WHAT, 0, memory, ADVICE)
     history.add(difference(100))
     assert memory.of_graphs == of(100)
     for _ in range(3):  # 6 MiB each; 10 MiB are a sixteenth of the limit

@@ -1,0 +1,139 @@
+"""What a graph and points that clients know by a name share: versions and batches.
+
+The main thread of each rank makes versions and publishes each by replacing one
+reference. Other threads read the reference once and use the value they get.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from threading import Condition
+from typing import Generic, Protocol, TypeVar
+from uuid import NAMESPACE_URL, uuid5
+
+from ..comm.communicator import Comm
+from ..host.errors import ConfigError, InputError, MndmstError
+from ..host.progress import Progress
+from .journal import Changes, Journal
+from .protocol import ServiceAnswer
+from .uploads import HeldUpload
+from .version_history import StaleVersionError
+
+
+class Made(Protocol):
+    """The result of a batch that no request sees yet; the same version on all ranks."""
+
+    @property
+    def version(self) -> int:
+        """The version that the batch has made."""
+
+
+MadeVersion = TypeVar("MadeVersion", bound=Made)
+# The uploads of a batch by the field of the request; None for one that has not come
+SentColumns = dict[str, HeldUpload | None]
+
+
+class ServedVersions(ABC, Generic[Changes, MadeVersion]):
+    """The versions of one graph, or of one set of points, and its journal.
+
+    The first version has a number and a uuid.
+    """
+
+    def __init__(self, comm: Comm, name: str, first: int, uuid: str) -> None:
+        self.comm, self.name = comm, name
+        self._first, self.uuid = first, uuid
+        self._published = Condition()
+        self.journaled = False  # Whether rank 0 has one
+        self.journal: Journal[Changes] | None = None  # On rank 0, if there is one
+
+    # For every thread
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The number of the newest version."""
+
+    def check_reached(self, number: int) -> None:
+        """Raise ConfigError if a version has not been reached."""
+        if number > (newest := self.version):
+            raise ConfigError(
+                f"there is no version {number} of {self.name} yet: the newest one is "
+                f"{newest}; give that or an earlier one"
+            )
+
+    def wait(self, after: int, seconds: float) -> bool:
+        """Wait for a version later than `after`; return whether there is one."""
+        with self._published:
+            return self._published.wait_for(lambda: self.version > after, seconds)
+
+    def stale(self, number: int) -> StaleVersionError:
+        """Return the error for a version that is no longer held."""
+        return StaleVersionError(
+            f"version {number} of {self.name} is no longer held, and its present "
+            f"version is {self.version}. Ask for the flight info again."
+        )
+
+    def check_upload(self, kind: str, upload: HeldUpload | None) -> None:
+        """Raise MndmstError if an upload names another version, or is for another."""
+        if upload is None or upload.version is None:
+            return
+        if upload.version.graph != self.name:
+            raise InputError(
+                f"the {kind} sent belong to {upload.version.graph}; send them for "
+                f"{self.name}"
+            )
+        self.check_sent(kind, upload.version.number)
+
+    @abstractmethod
+    def check_sent(self, kind: str, version: int) -> None:
+        """Raise StaleVersionError if an upload of a version does not suit this one."""
+
+    def uuid_of(self, number: int) -> str:
+        """Return the uuid of a version, which its snapshot has."""
+        if number == self._first:
+            return self.uuid
+        return str(uuid5(NAMESPACE_URL, f"{self.uuid} version {number}"))
+
+    # For the main thread of every rank
+
+    @abstractmethod
+    def read(self, sent: SentColumns) -> Changes:
+        """Return the batch that a client has sent to rank 0, which calls it alone.
+
+        Raises InputError if the uploads are not a batch.
+        """
+
+    @abstractmethod
+    def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
+        """Make what `apply` needs and the current version lacks. Collective.
+
+        Raises ConfigError on every rank if it does not fit the memory.
+        """
+
+    @abstractmethod
+    def apply(self, batch: Changes | MndmstError | None) -> MadeVersion:
+        """Make changes, which no request sees before `publish`. Collective.
+
+        Rank 0 gives the batch, or an error for all ranks. Raises MndmstError on every
+        rank if a change cannot be made; then none has been.
+        """
+
+    @abstractmethod
+    def publish(self, made: MadeVersion) -> None:
+        """Publish the version that a batch has made. Collective."""
+
+    @abstractmethod
+    def answer_of(self, made: MadeVersion) -> ServiceAnswer:
+        """Return the facts about a batch that its client gets."""
+
+    @abstractmethod
+    def write_snapshot(self, path: Path) -> str:
+        """Write the current version to a new path; return its uuid. Collective.
+
+        Raises OutputError on every rank if it cannot be written; nothing is then left.
+        """
+
+    def _announce(self) -> None:
+        """Wake the threads that wait for a version."""
+        with self._published:
+            self._published.notify_all()
