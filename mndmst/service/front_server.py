@@ -35,7 +35,7 @@ from .protocol import (
     versioned,
 )
 from .queries import answers, held_labels, label_schema
-from .rank_server import RankServer, edge_schema
+from .rank_server import RankServer, edge_schema, sent_batches
 from .served_graph import ServedGraph
 
 if TYPE_CHECKING:
@@ -400,16 +400,14 @@ class FrontServer(RankServer):
                 version, answer = view.version, self._path_answers(view, query)
             note = json.dumps({"version": version}).encode()
             begun = False
-            for chunk in reader:
-                if chunk.data is None:
-                    continue
-                for table in answer(chunk.data):
+            for batch in sent_batches(reader):
+                for table in answer(batch):
                     if not begun:
                         schema = versioned(table.schema, version, graph.name)
                         writer.begin(schema)
                         begun = True
-                    for batch in batches_of(table):
-                        writer.write_with_metadata(batch, note)
+                    for part in batches_of(table):
+                        writer.write_with_metadata(part, note)
 
     def _path_answers(self, view: ForestView, query: str) -> Answers:
         return lambda batch: answers(view, query, *_pairs(batch), self._memory)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..host.errors import ConfigError, MndmstError, optional
+from ..host.errors import ConfigError, InputError, MndmstError, optional
+from ..io.file_access import first_line
 from ..io.shards.sharded_graph import ShardedGraph
 from .access import Access, own_socket
 from .executor import Executor
@@ -87,6 +88,28 @@ def _batch(
 ) -> "pyarrow.RecordBatch":
     columns = [arrow.array(ends.astype(np.int64)) for ends in (src, dst)]
     return arrow.record_batch([*columns, arrow.array(weight)], schema=schema)
+
+
+def sent_batches(
+    reader: "pyarrow.flight.MetadataRecordBatchReader",
+) -> Iterator["pyarrow.RecordBatch"]:
+    """Yield the record batches that a client sends.
+
+    Raises InputError if a name of a column is not UTF-8, or a batch has more rows than
+    values: Arrow would read memory of this process in place of those.
+    """
+    for chunk in reader:
+        if chunk.data is None:  # a message of metadata alone
+            continue
+        try:
+            chunk.data.validate(full=True)
+            list(chunk.data.schema.names)
+        except (arrow.ArrowException, UnicodeDecodeError) as error:
+            why = first_line(error)
+            raise InputError(
+                f"a sent batch is damaged ({why}). Send it again."
+            ) from error
+        yield chunk.data
 
 
 def cut_connections(port: int, path: Path | None) -> int:
@@ -298,7 +321,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         if version is not None and version <= graph.version:
             graph.check_sent(kind, version)
         belongs_to = None if version is None else UploadVersion(graph.name, version)
-        batches = (chunk.data for chunk in reader)
+        batches = sent_batches(reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 
     def events(self, action: str, body: bytes, client: str) -> Iterator[ServiceAnswer]:

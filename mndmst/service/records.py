@@ -73,6 +73,7 @@ def unpack(body: bytes, where: str) -> Batch:
     """Return the batch in a record's body; raise ValueError if it is not one."""
     try:
         table = arrow.ipc.open_stream(body).read_all()
+        table.validate(full=True)  # of as many values as it says
         if tuple(table.column_names) != COLUMNS:
             raise ValueError(f"has the columns {', '.join(table.column_names)}")
         op, src, dst, weight = (table[name].to_numpy() for name in COLUMNS)

@@ -26,7 +26,7 @@ from ...host.errors import InputError, MndmstError
 from ...host.memory import Budget
 from ..atomic_output import AtomicOutput
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
-from ..file_access import opened, state_of, unreadable
+from ..file_access import first_line, opened, state_of, unreadable
 from ..memory_limit import capped, check_room, exceeded
 from ..named_edge_file import NameableFile, TableEdges
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
@@ -138,7 +138,8 @@ class ParquetTable:
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: not a table, or damaged or cut short "
-                f"({error}). Write it again with PyArrow or pandas, or copy it again."
+                f"({first_line(error)}). Write it again with PyArrow or pandas, or "
+                "copy it again."
             ) from error
 
 

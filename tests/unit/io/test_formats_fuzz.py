@@ -68,6 +68,7 @@ def check(path: Path, format: str | None = None) -> None:
     except (InputError, ConfigError) as error:  # the latter if a size is too large
         assert path.stem.partition(".")[0] in str(error)
         assert str(error).count(".") >= 2
+        assert "\n" not in str(error)
     else:
         assert len(edges) <= 64 * path.stat().st_size
         assert not len(edges) or edges.src.max() < edges.num_vertices
@@ -101,6 +102,16 @@ def test_a_header_of_numpy_that_ends_early(tmp_path: Path) -> None:
             path = tmp_path / "header.npz"
             path.write_bytes(contents[:at] + what + contents[at + len(what) :])
             check(path)
+
+
+def test_the_text_of_a_library_is_cut_to_one_line(tmp_path: Path) -> None:
+    """Thrift's text, of a footer of Parquet, ends with the end of a line."""
+    contents, path = (DATA / "square.parquet").read_bytes(), tmp_path / "footer.parquet"
+    length = int.from_bytes(contents[-8:-4], "little")
+    path.write_bytes(contents[: -8 - length] + b"\xff" * length + contents[-8:])
+    with pytest.raises(InputError, match=r"deserialize thrift: .*\)\. Write it again"):
+        read_edges(path)
+    check(path)
 
 
 @pytest.mark.parametrize("which", [".graph", ".properties"])

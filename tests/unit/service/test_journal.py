@@ -289,7 +289,9 @@ def test_journal_until_what_is_not_there(graph: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == ["graph", "journal-0", "lease"]
 
 
-@pytest.mark.parametrize("body", [b"", b"rubbish", b"\xff" * 100, "columns", "types"])
+@pytest.mark.parametrize(
+    "body", [b"", b"rubbish", b"\xff" * 100, "columns", "types", "more rows"]
+)
 def test_a_right_checksum_over_rubbish(
     graph: Path, tmp_path: Path, body: bytes | str
 ) -> None:
@@ -297,12 +299,14 @@ def test_a_right_checksum_over_rubbish(
 
     if isinstance(body, str):
         names = ["op", "src", "dst", "x" if body == "columns" else "weight"]
-        columns = dict.fromkeys(names, ["a"] if body == "types" else [1])
+        columns = dict.fromkeys(names, ["a"] if body == "types" else [1] * 37)
         table = arrow.table(columns)
         sink = arrow.BufferOutputStream()
         with arrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        body = sink.getvalue().to_pybytes()
+        rows = [n.to_bytes(8, "little") for n in (37, 1 << 20)]
+        stream = sink.getvalue().to_pybytes()
+        body = stream.replace(*rows) if body == "more rows" else stream
     file = filled(graph, tmp_path / "j", 2)
     with file.open("ab") as more:
         more.write(records.record(3, body))

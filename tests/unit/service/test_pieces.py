@@ -1,7 +1,10 @@
 """Parts of the service by themselves: requests, access, uploads, jobs, metrics."""
 
+import io
 import json
 import re
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from mndmst.service.jobs import CancelledError, JobQueue
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.metrics import FinishedRequest, Metrics, RequestLog
 from mndmst.service.protocol import ACTIONS, MESSAGE_BYTES, batches_of, read_request
+from mndmst.service.rank_server import sent_batches
 from mndmst.service.uploads import Uploads
 
 JSON = st.recursive(
@@ -151,6 +155,32 @@ def test_uploads() -> None:
     with pytest.raises(InputError, match="has type dictionary"):
         coded = arrow.array([1.5, 2.5]).dictionary_encode()
         uploads.receive("d", "weights", arrow.table({"weight": coded}).to_batches())
+
+
+ROWS, MORE_ROWS = (n.to_bytes(8, "little") for n in (37, 1 << 20))
+
+
+@pytest.mark.parametrize(
+    ("was", "lie"), [(ROWS, MORE_ROWS), (b"vertex", b"verte\x9c")], ids=["rows", "name"]
+)
+def test_a_batch_that_lies_about_its_columns_is_refused(was: bytes, lie: bytes) -> None:
+    """Arrow would read this process's memory for rows that no buffer has."""
+    sink = io.BytesIO()
+    table = arrow.table({"vertex": np.arange(37)})
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    for sent, refused in ((sink.getvalue(), False), (_with(sink, was, lie), True)):
+        chunks = [SimpleNamespace(data=None)]
+        chunks += [SimpleNamespace(data=b) for b in arrow.ipc.open_stream(sent)]
+        uploads = Uploads(ServiceMemory(0))
+        context = pytest.raises(InputError, match="a sent batch is damaged")
+        with context if refused else nullcontext():
+            assert uploads.receive("a" * 32, "vertices", sent_batches(chunks)) == 37
+
+
+def _with(sink: io.BytesIO, was: bytes, now: bytes) -> bytes:
+    assert was in sink.getvalue()
+    return sink.getvalue().replace(was, now)
 
 
 def test_a_refused_upload_holds_nothing() -> None:
