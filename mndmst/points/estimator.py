@@ -34,6 +34,7 @@ from .clusters.cluster_measures import (
     medoid_of,
     relative_validity,
 )
+from .clusters.cluster_numbers import ClusterEvent, ClusterNumbers
 from .clusters.cluster_pictures import ClusterPictures
 from .clusters.density import Clustering
 from .clusters.density_clusters import (
@@ -69,11 +70,13 @@ from .pairwise_forest import (
     metric_forest,
     parameters_of,
     points_of_pairs,
-    with_variances,
 )
 from .point_files import LARGEST, matrix_note
 from .point_forest import PointForest
 from .search_reporter import SearchReporter
+from .versions.cluster_version import ClusterVersion
+from .versions.point_batch import PointIds
+from .versions.point_version import ForestRule, PointVersion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,6 +238,15 @@ core_dist_n_jobs, prediction_data
         The minimum spanning forest of mutual reachability distances.
     exact_ : bool
         Whether it is that of all distances; always so without `approximate`.
+    ids_ : ndarray of int64, shape (points,)
+        The id of each present point: 0, 1, ... after `fit`, unless given.
+    cluster_numbers_ : ndarray of int64, shape (clusters,)
+        The label of each cluster in other attributes: 0, 1, ... after `fit`. Clusters
+        keep it in later versions.
+    version_ : int
+        How many batches of `update`, `insert` and `remove` there were since `fit`.
+    events_ : list of ClusterEvent
+        Clusters that were born, died, split or merged, with their numbers and sizes.
     n_features_in_ : int
 
     Examples
@@ -305,7 +317,13 @@ core_dist_n_jobs, prediction_data
         self.search = search
         self.verbose = verbose
 
-    def fit(self, X: object, y: object = None) -> Self:  # noqa: N803, as scikit-learn has it
+    def fit(
+        self,
+        X: object,  # noqa: N803, as scikit-learn has it
+        y: object = None,
+        *,
+        ids: object = None,
+    ) -> Self:
         """Find the clusters of points.
 
         Parameters
@@ -316,6 +334,8 @@ core_dist_n_jobs, prediction_data
             which all others are missing.
         y : None
             Ignored.
+        ids : array-like of int, optional
+            The ids of the points, for `remove`; 0, 1, ... by default.
 
         Raises
         ------
@@ -348,22 +368,140 @@ core_dist_n_jobs, prediction_data
             ):
                 _warn(f"X {note} (metric='precomputed' takes distances)")
             _check_points(rule, len(self._points))
-            self._measure = (
+            self._forest_rule = ForestRule(
                 self.metric,
-                with_variances(self._points, *self._measure),
+                rule.samples,
+                float(self.alpha),
+                self._measure[1],
+                bool(self.approximate),
+                self.search,
+                self._threads(),
             )
+            parameters = self._forest_rule.parameters_for(self._points)
+            self._measure = self.metric, parameters
             self._prepare(self._points, rule)
         if self._points is not None and rule.finds_no_cluster(len(self._points)):
             check_forest(self._points, self.metric, **self._options())  # type: ignore[arg-type]
             flat = Clustering.all_noise(len(self._points))
         else:
             flat = self._clusters.value.flat
+        self._first_ids, self._fit_rule = PointIds.first(len(flat.labels), ids), rule
+        self._followed: ClusterVersion | None = None
+        self.events_: list[ClusterEvent] = []
+        self._publish(flat, ClusterNumbers.first(int(flat.labels.max()) + 1))
+        return self
+
+    def insert(self, X: object, ids: object = None) -> np.ndarray:  # noqa: N803
+        """Add points; see `update`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of numbers, shape (points, dimensions)
+        ids : array-like of int, optional
+            Their ids, which no point had before; the next integers by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (points,)
+            The ids.
+        """
+        return self.update(insert=X, ids=ids)
+
+    def remove(self, ids: object) -> None:
+        """Remove the points with some ids; see `update`."""
+        self.update(remove=ids)
+
+    def update(
+        self, insert: object = None, ids: object = None, remove: object = None
+    ) -> np.ndarray:
+        """Remove points and add others, in one batch.
+
+        Fitted attributes become those of the present points: the points that stay, in
+        their order, then the new ones. They equal those of `fit`, except that clusters
+        keep their numbers. `events_` has what became of clusters. The metric and the
+        search are those of `fit`; other parameters may have changed.
+
+        Parameters
+        ----------
+        insert, ids
+            As `insert` takes them.
+        remove : array-like of int, optional
+            Ids of present points; removed before the others are added.
+
+        Returns
+        -------
+        ndarray of int64
+            The ids of the new points.
+
+        Raises
+        ------
+        ConfigError
+            If distances are precomputed or the forest is approximate.
+        InputError
+            If an id is unknown, given twice or was given before, or a point is not
+            finite or has other dimensions. Nothing changes then.
+        """
+        if insert is not None:
+            self._points_of_fit()
+            insert = self._checked_on_host(insert, False)
+        rule, followed = self._rule(), self._version()
+        batch = followed.version.check(remove, insert, ids)
+        self._followed, events = followed.changed(batch, rule)
+        version = self._followed.version
+        self._points = version.points
+        self._epsilon = rule.selection.epsilon
+        self._measure = self._measure[0], version.rule.parameters_for(version.points)
+        self._clusters = OnDemand(self._followed.all_clusters)
+        self._search = self._search_on_demand(version.points, rule)
+        self.events_ = [*self.events_, *events]
+        self._publish(self._followed.flat, self._followed.numbers)
+        return batch.ids
+
+    @property
+    def ids_(self) -> np.ndarray:
+        """The id of each present point."""
+        self._check_fitted()
+        return self._followed.version.ids if self._followed else self._first_ids.ids
+
+    @property
+    def version_(self) -> int:
+        """The number of batches since `fit`."""
+        self._check_fitted()
+        return self._followed.version.number if self._followed else 0
+
+    @property
+    def cluster_numbers_(self) -> np.ndarray:
+        """The label of each cluster, in the order of other attributes."""
+        self._check_fitted()
+        return self._numbers.numbers
+
+    def _version(self) -> ClusterVersion:
+        """Return the present points with their clusters, for a batch to change."""
+        points = self._points_of_fit()
+        if self._followed is not None:
+            return self._followed
+        if self.approximate:
+            raise ConfigError(
+                "approximate forests do not follow their points; leave approximate out"
+            )
+        clusters = self._fitted()
+        version = PointVersion.first(
+            np.asarray(points),
+            self._forest_rule,
+            ids=self._first_ids.ids,
+            point_forest=clusters.point_forest,
+        )
+        return ClusterVersion(version, self._fit_rule, clusters, self._numbers)
+
+    def _publish(self, flat: Clustering, numbers: ClusterNumbers) -> None:
+        """Set the attributes of clusters, with their numbers."""
         for name in ("_exemplars", "_validity"):
             self.__dict__.pop(name, None)
         shown = flat
-        if self.noise == "nearest" and flat.labels.max() >= 0:
+        if self.noise == "nearest" and flat.labels.max(initial=-1) >= 0:
             shown = self._membership.without_noise(flat, *self._own_connections())
-        self.labels_ = self._coded(shown.labels, LABEL_CODES)
+        self._numbers, self._shown = numbers, shown.labels
+        self.labels_ = self._coded(numbers.of(shown.labels), LABEL_CODES)
         self.probabilities_ = self._coded(shown.probabilities, PROBABILITY_CODES)
         if self._points is not None and self.store_centers is not None:
             centers = centers_of(
@@ -375,7 +513,6 @@ core_dist_n_jobs, prediction_data
             )
             for name, points in centers.items():
                 setattr(self, f"{name}_", points)
-        return self
 
     def fit_predict(self, X: object, y: object = None) -> np.ndarray:  # noqa: N803
         """Find the clusters of points and return their labels; see `fit`."""
@@ -429,7 +566,7 @@ core_dist_n_jobs, prediction_data
         )
         if self.noise == "nearest":
             flat = self._membership.without_noise(flat, points, connections)
-        return flat.labels, flat.probabilities
+        return self._numbers.of(flat.labels), flat.probabilities
 
     def generate_prediction_data(self) -> None:
         """Do nothing: predictions need no preparation. Scripts for hdbscan call it."""
@@ -485,7 +622,7 @@ core_dist_n_jobs, prediction_data
         clusters = self._fitted()
         pictures = ClusterPictures(
             clusters.linkage,
-            self.labels_,
+            self._coded(self._shown, LABEL_CODES),
             None if self._points is None else np.asarray(self._points),
             getattr(self, "feature_names_in_", None),
             clusters.tree,
@@ -497,7 +634,7 @@ core_dist_n_jobs, prediction_data
     @property
     def cluster_persistence_(self) -> np.ndarray:
         """How long each cluster lasts, 0 to 1."""
-        if hasattr(self, "labels_") and self.labels_.max() < 0:
+        if hasattr(self, "labels_") and self.labels_.max(initial=-1) < 0:
             return np.empty(0)  # without the forest, which may not have been needed
         return self._fitted().persistence
 
@@ -761,16 +898,20 @@ core_dist_n_jobs, prediction_data
                 _clusters_of_points, points, metric, rule, threads, verbose, options
             )
         )
-        self._search = OnDemand(
+        self._search = self._search_on_demand(points, rule)
+
+    def _search_on_demand(
+        self, points: np.ndarray | PointsOnDevice, rule: DensityRule
+    ) -> OnDemand[TrainingPoints]:
+        return OnDemand(
             partial(
                 _training_points,
                 points,
-                metric,
-                self._measure[1],
+                *self._measure,
                 rule.samples,
-                float(self.alpha),
+                self._forest_rule.alpha,
                 self._clusters,
-                threads,
+                self._threads(),
             )
         )
 
@@ -808,14 +949,17 @@ core_dist_n_jobs, prediction_data
             return values
         return coded(values, self._points, codes)
 
-    def _fitted(self) -> DensityClusters:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "_clusters"):
             raise NotFittedError("HDBSCAN has not been fitted; call fit first")
+
+    def _fitted(self) -> DensityClusters:
+        self._check_fitted()
         return self._clusters.value
 
     def _points_of_fit(self) -> np.ndarray | PointsOnDevice:
         """Return the points of the fit."""
-        self._fitted()
+        self._check_fitted()
         if self._points is None:
             raise ConfigError(NO_POINTS)
         return self._points
@@ -855,13 +999,14 @@ core_dist_n_jobs, prediction_data
         self._fitted()
         if self._points is None:
             raise ConfigError("precomputed distances have no points to take centres of")
-        if not _is(cluster, numbers.Integral) or not 0 <= cluster <= self.labels_.max():
+        given = self._numbers.numbers
+        if not _is(cluster, numbers.Integral) or cluster not in given:
             raise ConfigError(
                 f"no cluster {shown(cluster)}: clusters are numbered from 0 on, and "
                 "noise (-1) is not one"
             )
         flat = self._fitted().flat
-        inside = flat.labels == cluster
+        inside = flat.labels == np.flatnonzero(given == cluster)[0]
         return self._points[inside].astype(np.float64), flat.probabilities[inside]
 
 

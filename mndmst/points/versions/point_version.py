@@ -12,8 +12,9 @@ import numpy as np
 from ...api.forest import Forest
 from ...host.errors import InputError
 from ..coordinates import finite_rows
+from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
-from ..pairwise_forest import Metric, metric_forest, simplified
+from ..pairwise_forest import Metric, metric_forest, simplified, with_variances
 from ..point_forest import PointForest
 from .point_batch import PointBatch, PointIds, checked_points
 
@@ -29,6 +30,10 @@ class ForestRule:
     approximate: bool = False
     search: str = "auto"
     threads: int = 0  # 0 for all cores this process may use
+
+    def parameters_for(self, points: np.ndarray | PointsOnDevice) -> dict[str, object]:
+        """Return the metric's parameters, with those that the points determine."""
+        return with_variances(points, self.metric, self.parameters)
 
     def forest_of(self, points: np.ndarray) -> PointForest:
         """Return the forest of points, found anew."""
@@ -120,6 +125,13 @@ class PointVersion:
                 error.source = "insert"
                 raise
         return PointBatch(removed, new_ids, points)
+
+    def under(self, min_samples: int) -> "PointVersion":
+        """Return the version with the forest of other core distances."""
+        if min_samples == self.rule.min_samples:
+            return self
+        rule = replace(self.rule, min_samples=min_samples)
+        return replace(self, rule=rule, point_forest=rule.forest_of(self.points))
 
     def changed(self, batch: PointBatch) -> "PointVersion":
         """Return the next version; `batch` was checked against this one."""

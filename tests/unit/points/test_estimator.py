@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 import mndmst
 from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parser
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.progress import Progress
 from mndmst.points import estimator
 from mndmst.points.clusters.condensed import condensed_tree
@@ -680,6 +681,7 @@ def test_the_file_has_every_result_and_the_page_names_it(
     model = HDBSCAN(store_centers="both").fit(np.load(points))
     results = {n for n in dir(model) if n.endswith("_") and not n.startswith("_")}
     in_python = {"centroids_", "medoids_", "n_features_in_", "exact_"}
+    in_python |= {"ids_", "cluster_numbers_", "events_", "version_"}
     with h5py.File(name) as file, h5py.File(forest) as edges:
         stored = {
             "labels_": file["labels"][:],
@@ -711,3 +713,83 @@ def test_the_file_has_every_result_and_the_page_names_it(
     assert [n for n in results - {"n_features_in_"} if f"`{n}`" not in text] == []
     files = PAGE.with_name("files.md").read_text()
     assert "`exemplars`" in files and "`relative_validity`" in files
+
+
+def blobs(*centres):
+    random = np.random.default_rng(4)
+    return np.concatenate([random.normal(c, 0.3, (40, 2)) for c in centres])
+
+
+def test_attributes_follow_the_points():
+    given = blobs(0, 5, 10)
+    model = mndmst.HDBSCAN(min_cluster_size=8).fit(given)
+    new = blobs(15)
+    assert model.insert(new).tolist() == list(range(120, 160))
+    model.remove(range(40))
+    fresh = mndmst.HDBSCAN(min_cluster_size=8).fit(np.append(given[40:], new, axis=0))
+    assert (model.version_, model.ids_.tolist()) == (2, list(range(40, 160)))
+    assert model.cluster_numbers_.tolist() == [1, 2, 3]
+    labels = np.append(model.cluster_numbers_, -1)[fresh.labels_]
+    assert np.array_equal(model.labels_, labels)
+    for name in ("probabilities_", "outlier_scores_", "linkage_"):
+        assert np.array_equal(getattr(model, name), getattr(fresh, name))
+    changes = [(event.version, event.kind, event.old, event.new)
+               for event in model.events_]  # fmt: skip
+    assert changes == [(1, "born", (), (3,)), (2, "died", (0,), ())]
+    assert model.predict([[15, 15], [5, 5]]).tolist() == [3, 1]
+    centre = model.weighted_cluster_centroid(3)
+    assert np.array_equal(centre, fresh.weighted_cluster_centroid(2))
+    with pytest.raises(ConfigError, match="no cluster 0"):
+        model.weighted_cluster_centroid(0)
+
+
+def test_one_batch_removes_and_inserts_with_ids_of_the_user():
+    model = mndmst.HDBSCAN(min_cluster_size=3).fit(blobs(0, 5), ids=range(100, 180))
+    given = model.update(insert=[[0, 0], [5, 5]], ids=[7, 9], remove=[100, 179])
+    assert given.tolist() == [7, 9]
+    assert model.ids_.tolist() == [*range(101, 179), 7, 9]
+    assert model.version_ == 1
+    model.fit(blobs(0))
+    assert (model.version_, model.events_) == (0, [])
+
+
+def test_points_may_become_few_or_none():
+    model = mndmst.HDBSCAN(min_cluster_size=5).fit(blobs(0, 5))
+    model.remove(model.ids_)
+    assert len(model.labels_) == len(model.cluster_persistence_) == 0
+    model.insert([[1, 2]])
+    assert model.labels_.tolist() == [-1]
+    model.insert(blobs(0, 5))
+    assert np.unique(model.labels_[1:]).tolist() == [2, 3]
+
+
+def test_min_samples_and_cluster_size_may_change_with_a_batch():
+    given = blobs(0, 5, 10)
+    model = mndmst.HDBSCAN(min_cluster_size=8, min_samples=3).fit(given[1:])
+    model.set_params(min_cluster_size=12, min_samples=5).insert(given[:1])
+    fresh = mndmst.HDBSCAN(min_cluster_size=12, min_samples=5)
+    fresh.fit(np.roll(given, -1, axis=0))
+    assert np.array_equal(model.linkage_, fresh.linkage_)
+    assert np.array_equal(model.probabilities_, fresh.probabilities_)
+
+
+@pytest.mark.parametrize(
+    ("options", "batch", "sentence"),
+    [
+        ({}, {"remove": [99]}, "remove: id 99 is not one of the present points"),
+        ({}, {"insert": [[np.nan, 0]]}, "insert: point 0 has a coordinate that is NaN"),
+        ({}, {"insert": [[0, 0]], "ids": [3]}, "ids: id 3 was given before"),
+        ({"approximate": True}, {"insert": [[0, 0]]}, "approximate forests do not"),
+        ({"metric": "precomputed"}, {"remove": [0]}, "precomputed distances have no"),
+    ],
+)
+def test_a_refused_batch_changes_no_attribute(options, batch, sentence):
+    points = blobs(0, 5)
+    if options.get("metric") == "precomputed":
+        points = np.abs(points[:, :1] - points[:, :1].T)
+    model = mndmst.HDBSCAN(min_cluster_size=8, **options).fit(points)
+    labels = model.labels_
+    with pytest.raises((InputError, ConfigError), match=sentence):
+        model.update(**batch)
+    assert model.labels_ is labels
+    assert (model.version_, model.ids_.tolist()) == (0, list(range(80)))
