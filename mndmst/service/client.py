@@ -31,6 +31,7 @@ from .connection import (
     OtherVersionError,
     ServiceError,
     UnreachableError,
+    check_protocol,
 )
 from .name_lookup import RemoteNames
 from .protocol import (
@@ -78,7 +79,7 @@ def connect(
     Raises
     ------
     MndmstError
-        If the service cannot be reached, or refuses the token.
+        If the service cannot be reached, refuses the token, or has another protocol.
     MissingExtraError
         Without pyarrow (the extra `serve`).
     """
@@ -100,7 +101,7 @@ def connect(
     trusted = None if tls_root is None else read_pem(Path(tls_root))
     service = Service(Connection(url, token or "", trusted))
     try:
-        service.list()
+        check_protocol(url, service.list())
     except UnreachableError as error:
         service.close()
         if file is None or not error.ended:

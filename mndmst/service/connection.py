@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from ..host import __version__
 from ..host.errors import ConfigError, MndmstError, optional
-from .protocol import Request, ServiceAnswer, batches_of, to_bytes
+from .protocol import PROTOCOL, Request, ServiceAnswer, batches_of, to_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,6 +42,16 @@ class UnreachableError(ServiceError):
 
 class OtherVersionError(ServiceError):
     """A ticket or an upload belongs to another version than the service has."""
+
+
+def check_protocol(url: str, listed: ServiceAnswer) -> None:
+    """Refuse a service whose protocol differs in the first part of its number."""
+    number = str(listed.get("protocol", "without a number"))[:20]
+    if number.partition(".")[0] != PROTOCOL.partition(".")[0]:
+        raise ServiceError(
+            f"{url}: the protocol of the service is {number}, and that of mndmst "
+            f"{__version__} is {PROTOCOL}. Use the mndmst that the service runs."
+        )
 
 
 class Connection:

@@ -25,6 +25,7 @@ from .metrics import FinishedRequest, Gauges, Metrics, RequestLog, TokenRefusals
 from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import (
     ACTIONS,
+    PROTOCOL,
     QUERY,
     TABLE,
     JsonObject,
@@ -115,8 +116,8 @@ class FrontServer(RankServer):
         with self.noted(name, client, name not in UNLIMITED_ACTIONS) as request:
             if name == "unknown":
                 raise ConfigError(
-                    f"no action is named {action[:80]!r}; there are "
-                    f"{', '.join(ACTIONS)}"
+                    f"no action is named {action[:80]!r} in protocol {PROTOCOL}; there "
+                    f"are {', '.join(ACTIONS)}"
                 )
             request |= self.read(name, body, ACTIONS[name][1])
             yield from self._answers(name, request)
@@ -166,6 +167,7 @@ class FrontServer(RankServer):
                 for g in graphs
             ],
             "ranks": self.executor.comm.size,
+            "protocol": PROTOCOL,
         }
 
     def _describe(self, request: Request) -> ServiceAnswer:
@@ -300,7 +302,9 @@ class FrontServer(RankServer):
             schema, rows, ranks = change_schema(graph, request), -1, range(1)
             details = {"since": request["since"], "version": request["version"]}
         else:
-            raise ConfigError(f"no table is named {request['table']!r}")
+            raise ConfigError(
+                f"no table is named {request['table']!r} in protocol {PROTOCOL}"
+            )
         ticket = flight.Ticket(to_bytes(request))
         # An endpoint without a location is read where its flight info came from
         locations = [[self.addresses[rank]] if rank else [] for rank in ranks]

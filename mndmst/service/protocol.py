@@ -39,6 +39,13 @@ from ..host.formatting import size_text, to_json
 if TYPE_CHECKING:
     import pyarrow
 
+# The number of the protocol, which the answer to `list` names. The second part rises
+# with every addition: an action, a field, a table, an entry of an answer. The first
+# part rises with everything else. Clients and services with the same first part work
+# together: a client ignores entries of answers that it does not know, and a service
+# refuses an action, a field, a table or a query that it does not know, and names its
+# number.
+PROTOCOL = "1.0"
 MOST_REQUEST_BYTES = 1 << 20
 # gRPC's clients receive messages of up to 4 MiB by default. The columns of a batch have
 # at most 3 MiB, its headers less than 1 MiB.
@@ -101,6 +108,7 @@ class ServiceAnswer(TypedDict, total=False):
     cancelled: bool
     graphs: list["ServiceAnswer"]
     ranks: int
+    protocol: str
     graph: str
     version: int
     uuid: str
@@ -163,7 +171,7 @@ _CHOSEN = {
     "vertices": Field("upload", False, "upload (vertex): use edges between these only"),
 }
 ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
-    "list": ("the graphs and their versions", {}),
+    "list": ("the graphs and their versions, and the protocol's number", {}),
     "info": ("sizes, version and columns of a graph", {"graph": _GRAPH}),
     "solve": (
         "compute a forest; the result names it",
@@ -315,7 +323,10 @@ def read_request(
     unknown = sorted(set(values) - set(fields))
     if unknown:
         known = ", ".join(fields) or "none"
-        raise ConfigError(f"{what}: no field {unknown[0]!r}; there are: {known}")
+        raise ConfigError(
+            f"{what}: no field {unknown[0]!r} in protocol {PROTOCOL}; there are: "
+            f"{known}"
+        )
     for name, field in fields.items():
         if values.get(name) is None:
             values.pop(name, None)

@@ -27,7 +27,7 @@ from ..tree.linkage import (
 from .direction import BOUND, PATH, THRESHOLD, check_words, given_of
 from .graph_version import ForestView
 from .limits import ServiceMemory
-from .protocol import Request
+from .protocol import PROTOCOL, Request
 
 if TYPE_CHECKING:
     import pyarrow
@@ -104,8 +104,8 @@ def answers(
         return
     if query not in PAIR_BYTES:
         raise ConfigError(
-            f"no query is named {query!r}; give connected, {PATH[view.maximum]}, "
-            "path, vertices or names"
+            f"no query is named {query!r} in protocol {PROTOCOL}; give connected, "
+            f"{PATH[view.maximum]}, path, vertices or names"
         )
     index = view.index_for(len(u))
     nbytes = PAIR_BYTES[query] * len(u)

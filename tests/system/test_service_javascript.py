@@ -15,6 +15,8 @@ from services import served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
+from mndmst.service.protocol import PROTOCOL
+
 NODE, NPM = shutil.which("node"), shutil.which("npm")
 pytestmark = [
     pytest.mark.mpi,
@@ -59,6 +61,7 @@ def test_the_client_gets_the_right_forest(
     assert graphs == {
         "graphs": [{"graph": "city", "version": 0, "maximum": False}],
         "ranks": ranks,
+        "protocol": PROTOCOL,
     }
     forest = kruskal(*graph)
     assert (answer["edges"], answer["weight"]) == (49, forest.total)
