@@ -1,10 +1,12 @@
 """Write the golden files: one small file of each kind, as this version writes it.
 
-`python tests/golden_files.py` replaces them in tests/data/golden. Every later version 1
-must read them, so they are rewritten only before a release that changes a format; then
-`mndmst/docs/compatibility.md` and CHANGELOG.md say so. The files name no host.
+`python tests/golden_files.py` replaces them in tests/data/golden, with `names` only the
+list of public names. Every later version 1 must read them and have these names, so none
+is replaced after version 1.0; a release may add files. The files name no host.
 """
 
+import inspect
+import json
 import os
 import shutil
 import sys
@@ -16,7 +18,10 @@ from unittest import mock
 
 from services import served
 
+import mndmst
 from mndmst.__main__ import main
+from mndmst.cli.__main__ import commands
+from mndmst.cli.main import parser
 from mndmst.points.point_files import example_points
 from mndmst.solver.checkpoint import Checkpoint
 
@@ -123,6 +128,41 @@ def write_journal() -> None:
     Path("journal/towns/lease").unlink()  # names the host of the service
 
 
+def python_names() -> dict[str, list[str]]:
+    """Return the parameters of each public function, class and method by its name."""
+    found = {}
+    for name in sorted(set(mndmst.__all__) - {"__version__"}):
+        value = getattr(mndmst, name)
+        found[name] = parameters_of(value)
+        own = [c for c in getattr(value, "__mro__", ()) if "mndmst" in c.__module__]
+        for method in sorted({key for c in own for key in vars(c)}):
+            if not method.startswith("_"):
+                found[f"{name}.{method}"] = parameters_of(getattr(value, method))
+    return found
+
+
+def parameters_of(value: object) -> list[str]:
+    """Return the parameters of a function, or of the constructor of a class."""
+    is_error = inspect.isclass(value) and issubclass(value, Exception)
+    if not callable(value) or is_error:
+        return []
+    return [name for name in inspect.signature(value).parameters if name != "self"]
+
+
+def options_of_commands() -> dict[str, list[str]]:
+    """Return the options of each command."""
+    return {
+        name: sorted(option for a in command._actions for option in a.option_strings)
+        for name, command in commands(parser())
+    }
+
+
+def write_names() -> None:
+    """Write the public names of Python and of the command line."""
+    names = {"python": python_names(), "commands": options_of_commands()}
+    (GOLDEN / "names.json").write_text(json.dumps(names, indent=1) + "\n")
+
+
 def write_golden_files() -> None:
     """Replace the golden files."""
     # Forests name the directory of their graph, so it is the same on every machine
@@ -139,9 +179,13 @@ def write_golden_files() -> None:
             shutil.copytree(entry, GOLDEN / entry)
         for file in (*folder.glob("*.h5"), folder / "points.csv"):
             shutil.copyfile(file, GOLDEN / file.name)
+        write_names()
     finally:
         shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    write_golden_files()
+    if sys.argv[1:] == ["names"]:
+        write_names()
+    else:
+        write_golden_files()

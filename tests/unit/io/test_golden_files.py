@@ -65,6 +65,9 @@ def table(path: Path) -> list[tuple[str, str, float]]:
     return sorted((*sorted((u, v)), float(weight)) for u, v, weight in rows)
 
 
+WORDS = ["n", "m", "edges", "trees", "weight", "digest", "seconds"]
+
+
 def in_order(edges: tuple[tuple[str, str, float], ...]) -> list:
     return sorted((*sorted((u, v)), weight) for u, v, weight in edges)
 
@@ -86,6 +89,13 @@ def test_a_renumbered_graph_for_maximum_forests(golden: Path) -> None:
     forest = [(int(u), int(v), w) for u, v, w in table(golden / "forest.csv")]
     pairs = zip(answer.src, answer.dst, answer.weight, strict=True)
     assert sorted(forest) == sorted((u, v, w) for u, v, w in pairs)
+
+
+def test_a_graph_made_again_has_its_uuid(golden: Path) -> None:
+    lines = [f"{u},{v},{weight}\n" for u, v, weight in TOWNS]
+    (golden / "again.csv").write_text("source,target,weight\n" + "".join(lines))
+    run("partition", golden / "again.csv", golden / "again", "--parts", 1)
+    assert open_graph(golden / "again").uuid == open_graph(golden / "towns").uuid
 
 
 def test_a_column_of_weights(golden: Path) -> None:
@@ -146,7 +156,10 @@ def test_a_checkpoint_is_resumed(
     checkpoint = ("--checkpoint", golden / "checkpoint", "--resume")
     words = ("solve", golden / "towns", "-o", golden / "resumed.h5", *checkpoint)
     assert main([*map(str, words)]) == 0
-    assert "6 edges of the forest known" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "6 edges of the forest known" in said.err
+    (line,) = (line for line in said.out.splitlines() if line.startswith("RESULT "))
+    assert [word.partition("=")[0] for word in line.split()[1:]] == WORDS
     digests = [
         describe(golden / name)["digest"] for name in ("resumed.h5", "towns.forest.h5")
     ]

@@ -1,0 +1,91 @@
+"""The promises of mndmst/docs/compatibility.md: names that stay, tests that exist."""
+
+import ast
+import json
+import re
+import tomllib
+
+import pytest
+from golden_files import GOLDEN, options_of_commands, python_names
+from processes import ROOT
+
+import mndmst
+
+PAGE = (ROOT / "mndmst/docs/compatibility.md").read_text(encoding="utf-8")
+ADVICE = "a later version 1 keeps it; before 1.0: python tests/golden_files.py names"
+
+
+def rows() -> list[list[str]]:
+    """Return the rows of all tables of the page, without the heads."""
+    tables = re.findall(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.M)
+    lines = [line for table in tables for line in table.splitlines()]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def functions(path: str) -> set[str]:
+    """Return the tests in a file of tests."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:40])
+def test_every_promise_names_tests_that_exist(row: list[str]) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row[-1])
+    assert named, "the last cell names no test"
+    for path, function in named:
+        assert (ROOT / path).is_file(), path
+        assert functions(path), path
+        assert not function or function in functions(path), function
+
+
+def test_the_page_has_its_promises() -> None:
+    assert len(rows()) > 25
+
+
+def is_subsequence(few: list[str], many: list[str]) -> bool:
+    rest = iter(many)
+    return all(name in rest for name in few)
+
+
+def promised(kind: str) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = json.loads((GOLDEN / "names.json").read_text())[kind]
+    assert len(names) > 30
+    return names
+
+
+def test_python_names_of_this_major_version_stay() -> None:
+    present = python_names()
+    for name, parameters in promised("python").items():
+        assert name in present, f"{name}: {ADVICE}"
+        assert is_subsequence(parameters, present[name]), f"{name}: {ADVICE}"
+
+
+def test_commands_and_options_of_this_major_version_stay() -> None:
+    present = options_of_commands()
+    for command, options in promised("commands").items():
+        lacking = set(options) - set(present.get(command, []))
+        assert command in present and not lacking, f"{command} {lacking}: {ADVICE}"
+
+
+def test_the_page_names_the_oldest_packages_of_pyproject() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    spelled = {"numpy": "NumPy", "numba": "Numba"}
+    for requirement in project["dependencies"]:
+        name, _, oldest = requirement.partition(">=")
+        assert f"{spelled.get(name, name)} {oldest}" in PAGE
+    assert f"| Python | {project['requires-python'].strip('>=')} to 3.14 |" in PAGE
+
+
+def test_the_change_log_ends_with_this_version() -> None:
+    """Keep a changelog: the newest first, one head for each version."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
+    released = [version for version, date in heads if date]
+    assert heads[0][0] in ("Unreleased", mndmst.__version__)
+    assert released == sorted(set(released), reverse=True)
+    kinds = set(re.findall(r"^### (\w+)$", text, re.M))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
