@@ -1,4 +1,4 @@
-"""The promises of mndmst/docs/compatibility.md: names that stay, tests that exist."""
+"""Promises: names that stay; tests that compatibility.md and SECURITY.md name."""
 
 import ast
 import json
@@ -15,9 +15,12 @@ PAGE = (ROOT / "mndmst/docs/compatibility.md").read_text(encoding="utf-8")
 ADVICE = "a later version 1 keeps it; before 1.0: python tests/golden_files.py names"
 
 
-def rows() -> list[list[str]]:
-    """Return the rows of all tables of the page, without the heads."""
-    tables = re.findall(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.M)
+SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def rows(page: str) -> list[list[str]]:
+    """Return the rows of all tables of a page whose last column has tests."""
+    tables = re.findall(r"^\|.*\| test \|\n\|[-|]+\|\n((?:\|.*\n)+)", page, re.M)
     lines = [line for table in tables for line in table.splitlines()]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
@@ -32,7 +35,10 @@ def functions(path: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:40])
+PROMISES = [*rows(PAGE), *rows(SECURITY)]
+
+
+@pytest.mark.parametrize("row", PROMISES, ids=[row[0][:60] for row in PROMISES])
 def test_every_promise_names_tests_that_exist(row: list[str]) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row[-1])
     assert named, "the last cell names no test"
@@ -42,8 +48,16 @@ def test_every_promise_names_tests_that_exist(row: list[str]) -> None:
         assert not function or function in functions(path), function
 
 
-def test_the_page_has_its_promises() -> None:
-    assert len(rows()) > 25
+def test_the_pages_have_their_promises() -> None:
+    assert len(rows(PAGE)) > 25
+    assert len(rows(SECURITY)) > 20
+
+
+def test_the_places_of_checks_exist() -> None:
+    table = SECURITY.partition("## Who is trusted")[2].partition("## Files")[0]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", table)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "mndmst" / name).exists()] == []
 
 
 def is_subsequence(few: list[str], many: list[str]) -> bool:
