@@ -1,7 +1,17 @@
-"""The model by which `--backend auto` decides between CPU and GPU."""
+"""The model of devices: seconds, by which `--backend auto` decides, and GPU memory."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..host.memory_costs import (
+    LISTED_EDGE_BYTES,
+    STREAMED_FOREST_EDGES,
+    STREAMED_VERTEX_BYTES,
+)
+
+if TYPE_CHECKING:
+    from ..graph.model import Rows
 
 ARC_BYTES = 8  # in most files: an id and a weight of 32 bits
 
@@ -38,6 +48,69 @@ class DeviceCosts:
 
 
 COSTS = DeviceCosts()
+
+# Vertices on one GPU: three levels of the stack of components in 32 bits
+MAX_DEVICE_VERTICES = 1 << 30
+
+
+class RowsSize(NamedTuple):
+    """The size of some rows, from which their bytes on a GPU follow."""
+
+    num_vertices: int  # of the graph
+    rows: int
+    arcs: int
+    id_bytes: int
+    key_bytes: int
+
+    @classmethod
+    def of(cls, rows: "Rows") -> "RowsSize":
+        """Return the size of rows."""
+        ids, keys = rows.id_dtype.itemsize, rows.key_dtype.itemsize
+        return cls(rows.num_vertices, len(rows), rows.num_arcs, ids, keys)
+
+    @property
+    def device_vertices(self) -> int:
+        """The most vertices on the GPU: at worst a ghost per arc or per vertex."""
+        return min(self.rows + self.arcs, self.num_vertices)
+
+    @property
+    def held_nbytes(self) -> int:
+        """The bytes that rows on a GPU and the steps on them need.
+
+        The sum counts every arc, and its 64-bit id before the renumbering; every vertex
+        in the arrays of the solver; two bits per vertex of the graph, to find ghosts;
+        and a list of light edges.
+        """
+        raw = 8 if self.id_bytes == 8 else 0
+        complete = self.rows == self.num_vertices
+        bits = 0 if complete or raw else self.num_vertices // 4
+        vertex = 200 + 8 * self.key_bytes
+        arc = 4 + self.key_bytes + raw
+        return self.arcs * arc + self.device_vertices * vertex + bits
+
+
+class StreamingNeed(NamedTuple):
+    """GPU memory that streamed rows need."""
+
+    fixed: int  # bytes of two pieces and of the arrays of all vertices
+    listed: int  # bytes per edge in the list
+    edges: int  # the smallest capacity of the list
+
+    @classmethod
+    def of(cls, size: RowsSize, longest: int) -> "StreamingNeed":
+        """Return the bytes for rows whose longest piece has at most `longest` arcs."""
+        width = size.key_bytes
+        vertex = STREAMED_VERTEX_BYTES + STREAMED_FOREST_EDGES * (8 + width)
+        piece = 8 * size.rows + (size.id_bytes + 4 + width) * longest
+        row = 8  # bytes per row for degrees and for the choice of rows
+        fixed = size.num_vertices * vertex + size.rows * row + 2 * piece
+        listed = LISTED_EDGE_BYTES + width
+        return cls(fixed, listed, size.num_vertices + longest)
+
+    @property
+    def nbytes(self) -> int:
+        """The least bytes that suffice."""
+        return self.fixed + self.listed * self.edges
 
 
 def estimated_arcs(graph: Path) -> float:

@@ -28,9 +28,10 @@ def add_plan(commands: Commands) -> None:
         help="say which memory, ranks and nodes a solve takes, before the run",
         description="Print for some numbers of ranks the --memory of a rank that "
         "suffices for any graph of the size, the nodes, and the seconds that the "
-        "forest takes by the model of --backend auto: reading, writing, messages and "
-        "start-up come on top. The last line submits the best of them to Slurm. For "
-        "CPUs.",
+        "forest takes by the model of --backend auto, with the start of GPUs: reading, "
+        "writing, messages and start-up come on top. The last line submits the best of "
+        "them to Slurm: few nodes, of these plans the fastest. With --gpu-memory also "
+        "for ranks with a GPU each.",
         epilog="Example: mndmst plan 24M,58M --node-memory 256GiB --node-cores 64",
     )
     plan.add_argument(
@@ -62,6 +63,18 @@ def add_plan(commands: Commands) -> None:
         metavar="SIZE",
         help="memory of a node for the job (default: free memory of this machine)",
     )
+    plan.add_argument(
+        "--gpu-memory",
+        type=size,
+        metavar="SIZE",
+        help="memory of each GPU; GPUs are planned with it alone",
+    )
+    plan.add_argument(
+        "--node-gpus",
+        type=threads(1),
+        metavar="N",
+        help="GPUs of a node (default: 1, with --gpu-memory)",
+    )
     plan.set_defaults(process=_plan, one_process=True)
 
 
@@ -71,9 +84,17 @@ def _plan(arguments: argparse.Namespace) -> int:
     from ..solver.plan import Node, best_plan, plan_ranks
 
     wanted = _size(arguments)
+    if arguments.node_gpus and not arguments.gpu_memory:
+        raise ConfigError("--node-gpus: give the memory of a GPU, too: --gpu-memory")
     cores = arguments.node_cores or core_count()
-    node = Node(cores, arguments.node_memory or free_bytes())
-    planned = [plan_ranks(wanted, ranks, node) for ranks in arguments.ranks or RANKS]
+    gpus = (arguments.node_gpus or 1) if arguments.gpu_memory else 0
+    memory = arguments.node_memory or free_bytes()
+    node = Node(cores, memory, gpus, arguments.gpu_memory or 0)
+    planned = [
+        plan_ranks(wanted, ranks, node, on_gpus)
+        for ranks in arguments.ranks or RANKS
+        for on_gpus in (False, True)[: 1 + bool(gpus)]
+    ]
     plans = [plan for plan in planned if plan is not None]
     if not plans:
         raise ConfigError(
@@ -83,16 +104,26 @@ def _plan(arguments: argparse.Namespace) -> int:
     best = best_plan(plans)
     if arguments.ranks is None:
         plans = [plan for plan in plans if plan.ranks <= 2 * max(best.ranks, cores)]
+    with_gpus = ""
+    if gpus:
+        with_gpus = f", {counted(gpus, 'GPU')} of {size_text(node.gpu_memory)}"
     print(
         f"graph: {counted(wanted.num_vertices, 'vertex')}, "
         f"{counted(wanted.num_arcs // 2, 'edge')}, weights {wanted.weight_dtype}\n"
-        f"node: {counted(node.cores, 'core')}, {size_text(node.memory)}\n"
-        " ranks  nodes  ranks a node  cores a rank  --memory of a rank  forest"
+        f"node: {counted(node.cores, 'core')}, {size_text(node.memory)}{with_gpus}\n"
+        " ranks  nodes  ranks a node  cores a rank  --memory of a rank     forest  "
+        "device"
     )
     for plan in plans:
         print(
             f"{plan.ranks:6}  {plan.nodes:5}  {plan.ranks_per_node:12}  "
-            f"{plan.cores:12}  {_mebibytes(plan.memory):15}MiB  {plan.seconds:.3g} s"
+            f"{plan.cores:12}  {_mebibytes(plan.memory):15}MiB  {plan.seconds:7.3g} s  "
+            f"{_device(plan)}"
+        )
+    if gpus and not any(plan.gpu_memory for plan in plans):
+        print(
+            "No rank of these runs suits a GPU: its rows and their neighbours exceed "
+            f"{size_text(node.gpu_memory)}, or 2^30 vertices."
         )
     print(_sbatch(best, arguments.graph))
     return 0
@@ -126,6 +157,14 @@ def _size(arguments: argparse.Namespace) -> "GraphSize":
     return GraphSize(n, 2 * m, np.dtype(arguments.weights or "float64"))
 
 
+def _device(plan: "RankPlan") -> str:
+    """Return the device of a rank, and the memory that a GPU needs."""
+    if not plan.gpu_memory:
+        return "CPU"
+    rows = "streams" if plan.streamed else "holds"
+    return f"GPU, {rows} the rows with {_mebibytes(plan.gpu_memory)}MiB"
+
+
 def _mebibytes(nbytes: int) -> int:
     """Return bytes in MiB, rounded up."""
     return -(-nbytes // MIB)
@@ -135,9 +174,12 @@ def _sbatch(plan: "RankPlan", graph: str) -> str:
     """Return the line that submits a plan, from the top of the checkout."""
     name = "GRAPH" if _SIZES.fullmatch(graph) else graph
     script = "cpu" if plan.nodes == 1 else "nodes-srun"
+    gpus = ""
+    if plan.gpu_memory:
+        script, gpus = "gpu", f"--gpus-per-node={plan.ranks_per_node} "
     memory = plan.ranks_per_node * plan.memory
     return (
         f"sbatch --nodes={plan.nodes} --ntasks-per-node={plan.ranks_per_node} "
-        f"--cpus-per-task={plan.cores} --mem={_mebibytes(memory)}M "
+        f"--cpus-per-task={plan.cores} {gpus}--mem={_mebibytes(memory)}M "
         f"slurm/{script}.sbatch {name} FOREST.h5"
     )

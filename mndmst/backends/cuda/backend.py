@@ -29,13 +29,14 @@ from ..base import (
     Memory,
     Peer,
 )
+from ..costs import MAX_DEVICE_VERTICES, RowsSize
 from . import unavailable
-from .device_rows import MAX_VERTICES, DeviceRows, device_nbytes, rows_of_edges, upload
+from .device_rows import DeviceRows, rows_of_edges, upload
 from .kernels import Kernels
 from .peer import CudaPeer
 from .row_steps import band_forest, forest, inspect, list_hooks, msf
 from .solver import Tools
-from .streamed import Need, StreamedRows, complete_graph
+from .streamed import StreamedRows, complete_graph, streaming_need
 from .transfer import Transfer
 
 # The CUDA runtime's status for a lack of memory, also of memory to start a device,
@@ -165,10 +166,10 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
 
     def rows_nbytes(self, rows: Rows) -> int:
         """Return the least bytes that `upload` and the steps on rows need."""
-        nbytes = device_nbytes(rows)
-        if nbytes <= self.memory().free or rows.num_vertices > MAX_VERTICES:
+        nbytes = RowsSize.of(rows).held_nbytes
+        if nbytes <= self.memory().free or rows.num_vertices > MAX_DEVICE_VERTICES:
             return nbytes
-        return min(nbytes, Need.of(rows, self.tuning).nbytes)
+        return min(nbytes, streaming_need(rows, self.tuning).nbytes)
 
     # Steps on rows
 
@@ -177,7 +178,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
 
         See `device_rows.upload` and `streamed`.
         """
-        if self.rows_nbytes(rows) < device_nbytes(rows):
+        if self.rows_nbytes(rows) < RowsSize.of(rows).held_nbytes:
             self._compile_streaming(rows.key_dtype)
             return StreamedRows.of(rows, self.tuning)
         with self._current():
@@ -249,7 +250,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
 
     def peer(self, rows: DeviceRows | StreamedRows, num_vertices: int) -> Peer | None:
         """Return uploaded rows as a peer of other GPUs of the host."""
-        if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
+        if isinstance(rows, StreamedRows) or num_vertices > MAX_DEVICE_VERTICES:
             return None
         tools = self._tools(rows.keys.dtype)
         peer = CudaPeer(self._current, tools, rows, num_vertices)

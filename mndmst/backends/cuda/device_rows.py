@@ -10,10 +10,10 @@ from ...graph.model import ReadProgress, Rows
 from ...graph.order import KeyRule, key_dtype, key_rule, reversed_keys
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
+from ..costs import MAX_DEVICE_VERTICES
 from .kernels import Kernels
 from .transfer import Fill, Transfer, copy_next, fill_from
 
-MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
 _MARKING = 1 << 20  # threads of a kernel that visits all arcs
 
@@ -81,20 +81,6 @@ class DeviceRows:
         return cupy.where((row >= 0) & (row < self.num_rows), row + self.first, ghost)
 
 
-def device_nbytes(rows: Rows) -> int:
-    """Return the bytes that uploaded rows and the steps on them need.
-
-    The sum counts every arc, and its 64-bit id before the renumbering; every vertex in
-    the arrays of the solver, and at worst a ghost per arc or per vertex of the graph;
-    two bits per vertex of the graph, to find ghosts; and a list of light edges.
-    """
-    arcs, width = rows.num_arcs, rows.key_dtype.itemsize
-    vertices = min(len(rows) + arcs, rows.num_vertices)
-    raw = 8 if rows.id_dtype.itemsize == 8 else 0
-    bits = 0 if rows.complete or raw else rows.num_vertices // 4
-    return arcs * (4 + width + raw) + vertices * (200 + 8 * width) + bits
-
-
 def upload(
     rows: Rows, transfer: Transfer, kernels: Kernels, tuning: Tuning
 ) -> DeviceRows:
@@ -157,10 +143,10 @@ def with_ghosts(
 
 
 def _check_count(vertices: int) -> None:
-    if vertices > MAX_VERTICES:
+    if vertices > MAX_DEVICE_VERTICES:
         raise ConfigError(
             f"{vertices} vertices on one GPU (rows and their neighbours); at most "
-            f"{MAX_VERTICES} fit its kernels. Use more ranks."
+            f"{MAX_DEVICE_VERTICES} fit its kernels. Use more ranks."
         )
 
 

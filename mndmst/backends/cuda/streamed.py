@@ -21,13 +21,9 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import Rows
 from ...graph.tuning import Tuning
-from ...host.memory_costs import (
-    LISTED_EDGE_BYTES,
-    STREAMED_FOREST_EDGES,
-    STREAMED_VERTEX_BYTES,
-)
 from ...kernels.edge_columns import copy_rows
 from ..base import Band
+from ..costs import RowsSize, StreamingNeed
 from .kernels import NULL, TILE_THREADS
 from .row_solver import SAMPLE, key_bounds
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
@@ -129,33 +125,14 @@ def longest_piece(rows: Rows, tuning: Tuning) -> int:
     return min(piece_arcs(rows, tuning) + row, rows.num_arcs)
 
 
+def streaming_need(rows: Rows, tuning: Tuning) -> StreamingNeed:
+    """Return the memory of the device that streaming rows needs."""
+    return StreamingNeed.of(RowsSize.of(rows), longest_piece(rows, tuning))
+
+
 # Fraction of the free memory that a solver takes at most; fragmentation of the pool
 # makes the rest unusable.
 FILLED = 0.9
-
-
-class Need(NamedTuple):
-    """Memory of the device that streaming needs."""
-
-    fixed: int  # bytes of two pieces and of the arrays of all vertices
-    listed: int  # bytes per edge in the list
-    edges: int  # the smallest capacity of the list
-
-    @classmethod
-    def of(cls, rows: Rows, tuning: Tuning) -> "Need":
-        """Return the bytes that streaming rows needs."""
-        arcs, width = longest_piece(rows, tuning), rows.key_dtype.itemsize
-        vertex = STREAMED_VERTEX_BYTES + STREAMED_FOREST_EDGES * (8 + width)
-        piece = 8 * len(rows) + (rows.id_dtype.itemsize + 4 + width) * arcs
-        row = 8  # bytes per row for degrees and for the choice of rows
-        fixed = rows.num_vertices * vertex + len(rows) * row + 2 * piece
-        listed = LISTED_EDGE_BYTES + width
-        return cls(fixed, listed, rows.num_vertices + arcs)
-
-    @property
-    def nbytes(self) -> int:
-        """The least bytes that suffice."""
-        return self.fixed + self.listed * self.edges
 
 
 def complete_graph(vertices: int, keys: np.dtype) -> Rows:
@@ -174,12 +151,12 @@ class StreamedRows(NamedTuple):
     """
 
     rows: Rows
-    need: Need
+    need: StreamingNeed
 
     @classmethod
     def of(cls, rows: Rows, tuning: Tuning) -> "StreamedRows":
         """Return rows with the memory that they need."""
-        return cls(rows, Need.of(rows, tuning))
+        return cls(rows, streaming_need(rows, tuning))
 
     @property
     def keys(self) -> np.ndarray:

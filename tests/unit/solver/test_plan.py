@@ -50,6 +50,37 @@ def test_the_best_plan_has_few_nodes_then_time_then_ranks() -> None:
     assert best.ranks == min(fastest)
 
 
+def test_rows_are_held_by_a_gpu_streamed_through_it_or_neither() -> None:
+    size = GraphSize(64_000_000, 2_000_000_000, np.dtype(np.int32))
+    node = Node(cores=16, memory=128 << 30, gpus=4)
+    held, streamed, neither = (
+        plan_ranks(size, 1, replace(node, gpu_memory=gib << 30), gpus=True)
+        for gib in (40, 24, 4)
+    )
+    assert held is not None and not held.streamed
+    assert 8 * size.num_arcs < held.gpu_memory <= 40 << 30
+    assert streamed is not None and streamed.streamed
+    assert streamed.gpu_memory <= 24 << 30 < held.gpu_memory
+    assert streamed.seconds > held.seconds
+    assert neither is None
+
+
+@pytest.mark.parametrize(("ranks", "nodes"), [(1, 1), (4, 1), (5, 2), (9, 3)])
+def test_each_gpu_has_one_rank(ranks: int, nodes: int) -> None:
+    node = replace(NODE, memory=1 << 40, gpus=4, gpu_memory=141 << 30)
+    plan = plan_ranks(SIZE, ranks, node, gpus=True)
+    assert plan is not None and plan.nodes == nodes
+    assert plan.ranks_per_node * nodes >= ranks and plan.ranks_per_node <= node.gpus
+
+
+def test_more_vertices_than_a_gpu_numbers_are_planned_for_cpus() -> None:
+    node = Node(64, 1 << 42, gpus=8, gpu_memory=1 << 42)
+    size = GraphSize(2**30 + 1, 8, np.dtype(np.float32))
+    assert plan_ranks(size, 1, node, gpus=True) is None
+    assert plan_ranks(size, 2, node, gpus=True) is not None  # few neighbours
+    assert plan_ranks(size, 1, node) is not None
+
+
 def rows_of(text: str) -> dict[int, list[str]]:
     """Return the words of the row of each number of ranks."""
     rows = [line.split() for line in text.splitlines()[3:-1]]
@@ -81,9 +112,37 @@ def test_the_last_line_submits_to_slurm(capsys: pytest.CaptureFixture) -> None:
     )
 
 
+def test_a_plan_with_gpus_submits_the_script_of_gpus(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    node = ["--node-memory", "1TiB", "--node-cores", "64"]
+    words = ["plan", "64M,8G", *node, "--ranks", "1", "4"]
+    assert main([*words, "--gpu-memory", "141GB", "--node-gpus", "4"]) == 0
+    _, node_line, _, *rows, last = capsys.readouterr().out.splitlines()
+    assert node_line == "node: 64 cores, 1 TiB, 4 GPUs of 131.3 GiB"
+    devices = [row.split(" s  ")[1].split(" with")[0] for row in rows]
+    assert devices == ["CPU", "GPU, streams the rows", "CPU", "GPU, holds the rows"]
+    assert re.fullmatch(
+        r"sbatch --nodes=1 --ntasks-per-node=4 --cpus-per-task=16 --gpus-per-node=4 "
+        r"--mem=\d+M slurm/gpu\.sbatch GRAPH FOREST\.h5",
+        last,
+    )
+
+
+def test_gpus_that_are_too_small_leave_the_plan_of_cpus(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    words = ["plan", "64M,1G", "--node-memory", "1TiB", "--gpu-memory", "1GiB"]
+    assert main(words) == 0
+    *_, said, last = capsys.readouterr().out.splitlines()
+    assert said.startswith("No rank of these runs suits a GPU") and "1 GiB" in said
+    assert "slurm/cpu.sbatch" in last
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ("4M,5M --node-gpus 2", "--node-gpus: give the memory of a GPU, too"),
         ("0,5", "give 1 to 2^48 vertices"),
         ("5,-1", "no such file"),
         ("5", "no such file"),
