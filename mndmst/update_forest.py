@@ -217,7 +217,7 @@ def _write(
             files.numbers,
         )  # fmt: skip
         names = None if files.numbers else names_of_graph(graph)
-        for path, titles, columns in _differences(files, changing, edges):
+        for path, titles, columns in _differences(files, changing, edges, uuid):
             write_table(outputs, path, titles, columns, names, FOREST_CHANGES)
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
@@ -236,17 +236,20 @@ def _write(
 
 
 def _differences(
-    files: Files, changing: ChangingForest, edges: EdgeList
+    files: Files, changing: ChangingForest, edges: EdgeList, uuid: str
 ) -> Iterator[tuple[Path, Sequence[str], Sequence[np.ndarray]]]:
     """Yield the path, the header and the columns of each requested difference.
 
-    `edges` are those of the forest on rank 0; other ranks have no rows.
+    `edges` are those of the forest on rank 0; other ranks have no rows. `uuid` is that
+    of the changed graph.
     """
     difference, dtype = changing.difference, changing.weight_dtype
     if files.forest_changes is not None:
-        changes = EdgeDifference.of(difference, dtype, changing.maximum)
-        yield files.forest_changes, (*COLUMNS, "change"), changes
+        versions = np.array([uuid])
+        changes = EdgeDifference.of([difference], versions, dtype, changing.maximum)
+        yield files.forest_changes, (*COLUMNS, "change", "version"), changes
     if files.tree_changes is not None:
         num_vertices = changing.rows.rows.num_vertices
-        trees = tree_difference(num_vertices, pairs_of(edges.u, edges.v), difference)
+        pairs = pairs_of(edges.u, edges.v)
+        trees = tree_difference(num_vertices, pairs, difference, uuid)
         yield files.tree_changes, TreeDifference._fields, trees

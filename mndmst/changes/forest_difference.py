@@ -34,9 +34,15 @@ class ForestDifference(NamedTuple):
         return DIFFERENCE_BYTES + sum(a.nbytes for edges in self for a in edges)
 
 
-def combined(
-    differences: Sequence[ForestDifference], weight_dtype: np.dtype
-) -> ForestDifference:
+class _Net(NamedTuple):
+    """Edges of successive differences, each once with one weight, by pair and key."""
+
+    edges: PairEdges
+    change: np.ndarray  # -1 if the edge left, 1 if it entered, 0 if it did neither
+    step: np.ndarray  # the index of the last difference that has the edge
+
+
+def _net(differences: Sequence[ForestDifference], weight_dtype: np.dtype) -> _Net:
     """Return the composition of successive differences.
 
     An edge of one weight enters and leaves alternately, so at most one of its entries
@@ -48,17 +54,26 @@ def combined(
         parts += difference
     edges = PairEdges(*map(np.concatenate, zip(*parts, strict=True)))
     if len(edges.pair) == 0:
-        return ForestDifference(none, none)
-    steps = np.array([0] + [-1, 1] * len(differences), np.int8)
-    steps = np.repeat(steps, [len(part.pair) for part in parts])
-    order = np.lexsort((edges.key, edges.pair))
-    edges, steps = edges.take(order), steps[order]
+        return _Net(none, np.empty(0, np.int8), np.empty(0, np.int64))
+    counts = [len(part.pair) for part in parts]
+    change = np.repeat(np.array([0] + [-1, 1] * len(differences), np.int8), counts)
+    step = np.repeat((np.arange(len(parts)) - 1) // 2, counts)
+    order = np.lexsort((edges.key, edges.pair))  # stable: equal edges by their steps
+    edges = edges.take(order)
     first = np.ones(len(order), np.bool_)
     first[1:] = edges.pair[1:] != edges.pair[:-1]
     first[1:] |= edges.key[1:] != edges.key[:-1]
-    net = np.add.reduceat(steps, np.flatnonzero(first))
-    edges = edges.take(first)
-    return ForestDifference(edges.take(net < 0), edges.take(net > 0))
+    last = np.append(first[1:], True)
+    net = np.add.reduceat(change[order], np.flatnonzero(first))
+    return _Net(edges.take(first), net, step[order][last])
+
+
+def combined(
+    differences: Sequence[ForestDifference], weight_dtype: np.dtype
+) -> ForestDifference:
+    """Return the composition of successive differences."""
+    edges, change, _ = _net(differences, weight_dtype)
+    return ForestDifference(edges.take(change < 0), edges.take(change > 0))
 
 
 class EdgeDifference(NamedTuple):
@@ -68,19 +83,27 @@ class EdgeDifference(NamedTuple):
     dst: np.ndarray
     weight: np.ndarray
     change: np.ndarray  # `LEFT` or `ENTERED`; an edge with both leaves first
+    version: np.ndarray  # the version that the change has made
 
     @classmethod
     def of(
-        cls, difference: ForestDifference, weight_dtype: np.dtype, maximum: bool
+        cls,
+        differences: Sequence[ForestDifference],
+        versions: np.ndarray,
+        weight_dtype: np.dtype,
+        maximum: bool,
     ) -> "EdgeDifference":
-        """Return the columns; in a maximum forest keys descend with weights."""
-        edges = difference.left.followed_by(difference.entered)
-        counts = [len(part.pair) for part in difference]
-        change = np.repeat(np.array([LEFT, ENTERED]), counts)
-        order = np.argsort(edges.pair, kind="stable")
+        """Return the columns, given the version that each difference has made.
+
+        In a maximum forest keys descend with weights.
+        """
+        edges, net, step = _net(differences, weight_dtype)
+        order = np.lexsort((net, edges.pair))
+        order = order[net[order] != 0]
         src, dst = edges.ends[:, order].astype(np.int64)
         weight = keys_to_weights(edges.key[order], weight_dtype, maximum)
-        return cls(src, dst, weight, change[order])
+        change = np.where(net[order] < 0, LEFT, ENTERED)
+        return cls(src, dst, weight, change, versions[step[order]])
 
 
 class TreeDifference(NamedTuple):
@@ -97,6 +120,7 @@ class TreeDifference(NamedTuple):
     vertices_before: np.ndarray
     vertices_after: np.ndarray
     change: np.ndarray
+    version: np.ndarray  # that of the forest after
 
 
 def pairs_before(pairs: np.ndarray, difference: ForestDifference) -> np.ndarray:
@@ -115,17 +139,22 @@ def _without(pairs: np.ndarray, edges: PairEdges) -> np.ndarray:
 
 
 def tree_difference(
-    num_vertices: int, pairs: np.ndarray, difference: ForestDifference
+    num_vertices: int,
+    pairs: np.ndarray,
+    difference: ForestDifference,
+    version: int | str,
 ) -> TreeDifference:
     """Return the trees that a difference has changed.
 
-    `pairs` are the edges of the forest after it; see `pairs_before`. Fragments are the
-    components of the edges that both forests have. A tree that has changed consists of
-    fragments with an end of an edge that left or entered.
+    `pairs` are the edges of the forest after it, which has a `version`. Fragments are
+    the components of the edges that both forests have. A tree that has changed consists
+    of fragments with an end of an edge that left or entered.
     """
     none = np.empty(0, np.int64)
     if difference.num_edges == 0:
-        return TreeDifference(none, none, none, none, none, np.empty(0, "U6"))
+        return TreeDifference(
+            none, none, none, none, none, np.empty(0, "U6"), np.full(0, version)
+        )
     common = _without(pairs, difference.entered)
     fragment = labels_of(ends_of(common), num_vertices)
     sizes = np.bincount(fragment)
@@ -148,7 +177,8 @@ def tree_difference(
     )
     changed = (vertices != before) | (vertices != after)
     smallest = fragments.astype(np.int64)
-    columns = smallest[tree], smallest[now], vertices, before, after, change
+    versions = np.full(len(tree), version)
+    columns = smallest[tree], smallest[now], vertices, before, after, change, versions
     return TreeDifference(*(column[changed] for column in columns))
 
 

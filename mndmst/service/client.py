@@ -315,8 +315,9 @@ class ForestChanges:
         Both versions of the graph.
     edges : pyarrow.Table
         The edges that left and entered the forest, by their ends: source, target,
-        weight, and change ("left" or "entered"). An edge whose weight has changed
-        leaves with the old weight, and then enters with the new one.
+        weight, change ("left" or "entered"), and the version in which they did. An
+        edge whose weight has changed leaves with the old weight, and then enters with
+        the new one.
     """
 
     def __init__(self, graph: "Graph", since: int) -> None:
@@ -337,7 +338,8 @@ class ForestChanges:
         A tree is named by its smallest vertex. A row has the number of vertices that
         the tree `before` and the tree `after` share: all of the tree before ("joined"),
         all of the tree after ("split"), or a part of both ("moved"). Other columns are
-        vertices_before and vertices_after, the sizes of the trees.
+        vertices_before and vertices_after, the sizes of the trees, and version, that
+        of the trees after.
         """
         return self._read({"table": "tree_changes", "version": self.version})
 

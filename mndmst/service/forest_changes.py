@@ -43,11 +43,12 @@ def change_schema(graph: ServedGraph, request: Request) -> "pyarrow.Schema":
     graph.history.between(request["since"], request["version"])
     number, text = arrow.int64(), arrow.string()
     if request["table"] == "tree_changes":
-        *counts, change = TreeDifference._fields
-        return arrow.schema([*((name, number) for name in counts), (change, text)])
+        types = dict.fromkeys(TreeDifference._fields, number) | {"change": text}
+        return arrow.schema(list(types.items()))
     weight = arrow.from_numpy_dtype(graph.loaded.weight_dtype)
-    types = number, number, weight, text
-    return arrow.schema(list(zip((*COLUMNS, "change"), types, strict=True)))
+    titles = *COLUMNS, "change", "version"
+    kinds = number, number, weight, text, number
+    return arrow.schema(list(zip(titles, kinds, strict=True)))
 
 
 def held_changes(
@@ -70,15 +71,16 @@ def held_changes(
         nbytes += CHANGED_TREES_BYTES * graph.num_vertices
 
     def columns() -> EdgeDifference | TreeDifference:
-        difference = combined(differences, dtype)
         if not trees:
-            return EdgeDifference.of(difference, dtype, graph.maximum)
+            versions = np.arange(request["since"] + 1, until + 1)
+            return EdgeDifference.of(differences, versions, dtype, graph.maximum)
+        difference = combined(differences, dtype)
         pairs = np.empty(0, np.uint64)
         if view is not None and edges:  # every version that a batch has made has a view
             forest = view.forest.edges()
             pairs = pairs_of(forest.u, forest.v)
             pairs = pairs_before(pairs, combined(later, dtype))
-        return tree_difference(graph.num_vertices, pairs, difference)
+        return tree_difference(graph.num_vertices, pairs, difference, until)
 
     def table() -> "pyarrow.Table":
         return arrow.table([arrow.array(column) for column in columns()], schema=schema)

@@ -401,7 +401,9 @@ def changes(reader: Reader, graph: Any) -> tuple[int, Check] | None:
     def check(model: Model, facts: Facts) -> None:
         before = model.facts(since)
         old, new = (_edges_of(each.forest) for each in (before, facts))
-        rows = [tuple(row.values()) for row in found.edges.to_pylist()]
+        rows = [tuple(row.values())[:4] for row in found.edges.to_pylist()]
+        versions = found.edges["version"].to_pylist()
+        assert all(since < version <= found.version for version in versions)
         left = [(*edge, "left") for edge in old - new]
         entered = [(*edge, "entered") for edge in new - old]
         assert len(rows) == len(left) + len(entered)

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 N, VERSIONS, REQUESTS = 60, 25, 3
 TREE_COLUMNS = (
     "before", "after", "vertices", "vertices_before", "vertices_after", "change",
+    "version",
 )  # fmt: skip
 LATER = 30.0  # Longer than a message of a service takes, much shorter than a timeout
 
@@ -85,8 +87,13 @@ class Model:
     def edge_rows(self, since: int) -> list[tuple[Any, ...]]:
         """Return the rows of the table of edges, by the two forests."""
         old, new = self.forests[since].items(), self.forests[-1].items()
-        left = [(*ends, weight, "left") for ends, weight in old - new]
-        entered = [(*ends, weight, "entered") for ends, weight in new - old]
+        last = {
+            edge: since + number
+            for number, (one, other) in enumerate(pairwise(self.forests[since:]), 1)
+            for edge in one.items() ^ other.items()
+        }
+        left = [(*e[0], e[1], "left", last[e]) for e in old - new]
+        entered = [(*e[0], e[1], "entered", last[e]) for e in new - old]
         return sorted(left + entered, key=lambda row: (*row[:2], row[3] == "entered"))
 
     def tree_rows(self, since: int) -> list[tuple[Any, ...]]:
@@ -100,7 +107,8 @@ class Model:
                         "joined" if old < new else "split" if new < old else "moved"
                     )
                     sizes = len(old & new), len(old), len(new)
-                    found.append((min(old), min(new), *sizes, change))
+                    version = len(self.forests) - 1
+                    found.append((min(old), min(new), *sizes, change, version))
         return sorted(found)
 
 
@@ -127,7 +135,7 @@ def test_differences_are_those_of_two_forests(
         now = len(model.forests) - 1
         assert (changes.since, changes.version) == (since, now)
         assert tuple(changes.edges.column_names) == (
-            "source", "target", "weight", "change",
+            "source", "target", "weight", "change", "version",
         )  # fmt: skip
         assert in_rows(changes.edges) == model.edge_rows(since)
         if now % 3 == 0:
@@ -207,7 +215,7 @@ def test_two_clients_wait_for_one_version(service: Served) -> None:
         assert [each.result(LATER) for each in waiting] == [before + 1] * 2
         assert graph.wait(before) == graph.wait(0) == before + 1  # at once
         (row,) = in_rows(graph.changes(before).edges)[:1]
-        assert row == (0, N - 1, -1, "entered")
+        assert row == (0, N - 1, -1, "entered", before + 1)
 
 
 def test_a_wait_ends_with_its_time(service: Served) -> None:
@@ -319,21 +327,25 @@ def test_changes_have_names(service: Served, tmp_path: Path) -> None:
         assert towns.insert(["Ulm", "Ulm"], ["Jena", "Kiel"], [9, 2]) == version + 2
         changes = towns.changes(version)
         assert in_rows(changes.edges) == [
-            ("Bonn", "Ulm", 1, "left"), ("Kiel", "Ulm", 2, "entered"),
+            ("Bonn", "Ulm", 1, "left", version + 1),
+            ("Kiel", "Ulm", 2, "entered", version + 2),
         ]  # fmt: skip
         assert changes.trees.num_rows == 0
         assert repr(changes) == (
             f"ForestChanges(2 edges of 'towns', versions {version} to {version + 2})"
         )
         assert towns.delete(["Jena"], ["Bonn"]) == version + 3
-        split = [("Bonn", "Bonn", 1, 4, 1, "split"), ("Bonn", "Jena", 3, 4, 3, "split")]
+        split = [
+            ("Bonn", "Bonn", 1, 4, 1, "split", version + 3),
+            ("Bonn", "Jena", 3, 4, 3, "split", version + 3),
+        ]
         changes = towns.changes(version)
         assert in_rows(changes.trees) == split
         numbers = towns.numbers.changes(version)
         assert in_rows(numbers.trees) == [(0, 0, *split[0][2:]), (0, 1, *split[1][2:])]
     # The shell has the same
     printed = rows(service, "changes", "towns", "--since", version)
-    columns = "source", "target", "weight", "change"
+    columns = "source", "target", "weight", "change", "version"
     assert [tuple(row) for row in printed] == [columns] * 3
     expected = [tuple(map(str, row)) for row in in_rows(changes.edges)]
     assert [tuple(row.values()) for row in printed] == expected

@@ -25,6 +25,7 @@ from mndmst.changes.forest_difference import (
 )
 from mndmst.comm.communicator import Comm
 from mndmst.graph.order import reversed_keys
+from mndmst.io.results.forest_file import read_forest
 from mndmst.tree.index import ForestIndex
 
 VERTICES, VERSIONS, TYPE = 14, 9, np.dtype(np.int32)
@@ -128,11 +129,17 @@ def test_differences_combine_to_the_difference_of_two_forests(
     versions, differences = forests(seed, maximum, ranks)
     for i, j in ranges(len(versions)):
         between = combined(differences[i:j], TYPE)
-        found = EdgeDifference.of(between, TYPE, maximum)
+        numbers = np.arange(i + 1, j + 1)
+        found = EdgeDifference.of(differences[i:j], numbers, TYPE, maximum)
         rows = list(zip(*(column.tolist() for column in found), strict=True))
         old, new = versions[i].items(), versions[j].items()
-        left = [(*ends, w, "left") for ends, w in old - new]
-        entered = [(*ends, w, "entered") for ends, w in new - old]
+        last = {
+            edge: version
+            for version in range(i + 1, j + 1)
+            for edge in versions[version - 1].items() ^ versions[version].items()
+        }
+        left = [(*e[0], e[1], "left", last[e]) for e in old - new]
+        entered = [(*e[0], e[1], "entered", last[e]) for e in new - old]
         assert rows == sorted(
             left + entered, key=lambda row: (*row[:2], row[3] == "entered")
         )
@@ -156,9 +163,9 @@ def test_the_rows_of_trees_are_those_of_sets(
                         "joined" if old < new else "split" if new < old else "moved"
                     )
                     sizes = len(old & new), len(old), len(new)
-                    expected.append((min(old), min(new), *sizes, change))
+                    expected.append((min(old), min(new), *sizes, change, j))
         between = combined(differences[i:j], TYPE)
-        found = tree_difference(VERTICES, pairs_in(versions[j]), between)
+        found = tree_difference(VERTICES, pairs_in(versions[j]), between, j)
         rows = list(zip(*(column.tolist() for column in found), strict=True))
         assert rows == sorted(expected)
 
@@ -168,15 +175,15 @@ EDGES = (
 )
 CHANGES = "op,src,dst,weight\nset,Köln,Aachen,8\ndelete,Bonn,Trier,\n"
 FOREST_CHANGES = """\
-source,target,weight,change
-Aachen,Köln,3,left
-Aachen,Köln,8,entered
-Bonn,Trier,5,left
+source,target,weight,change,version
+Aachen,Köln,3,left,{0}
+Aachen,Köln,8,entered,{0}
+Bonn,Trier,5,left,{0}
 """
 TREE_CHANGES = """\
-before,after,vertices,vertices_before,vertices_after,change
-Aachen,Aachen,3,5,3,split
-Aachen,Mainz,2,5,2,split
+before,after,vertices,vertices_before,vertices_after,change,version
+Aachen,Aachen,3,5,3,split,{0}
+Aachen,Mainz,2,5,2,split,{0}
 """
 
 
@@ -190,8 +197,9 @@ def test_update_writes_both_tables_under_names(tmp_path: Path) -> None:
         "forest_changes": tmp_path / "edges.csv", "tree_changes": tmp_path / "trees.csv"
     }  # fmt: skip
     mndmst.update(*given, **tables)
-    assert tables["forest_changes"].read_text() == FOREST_CHANGES
-    assert tables["tree_changes"].read_text() == TREE_CHANGES
+    version = read_forest(tmp_path / "new.h5").header.graph_uuid
+    assert tables["forest_changes"].read_text() == FOREST_CHANGES.format(version)
+    assert tables["tree_changes"].read_text() == TREE_CHANGES.format(version)
     with pytest.raises(mndmst.OutputError, match=r"trees\.csv: exists"):
         mndmst.update(*given, tree_changes=tables["tree_changes"])
     with pytest.raises(mndmst.ConfigError, match=r"give a name in \.csv, \.tsv"):
@@ -205,4 +213,5 @@ def test_a_batch_that_changes_no_forest_edge_leaves_a_header(tmp_path: Path) -> 
     mndmst.solve(tmp_path / "g", output=tmp_path / "f.h5")
     given = [tmp_path / name for name in ("g", "f.h5", "changes.csv", "new.h5")]
     mndmst.update(*given, forest_changes=tmp_path / "edges.tsv")
-    assert (tmp_path / "edges.tsv").read_text() == "source\ttarget\tweight\tchange\n"
+    titles = "source\ttarget\tweight\tchange\tversion\n"
+    assert (tmp_path / "edges.tsv").read_text() == titles
