@@ -1,4 +1,4 @@
-"""The command `bench`: this program beside other packages, on the user's graph."""
+"""The command `bench`: this program beside other packages, on graphs and points."""
 
 import argparse
 import contextlib
@@ -39,14 +39,15 @@ def add_bench(commands: Commands) -> None:
     """Add the command to the parser."""
     bench = commands.add_parser(
         "bench",
-        help="time solve beside SciPy, NetworKit, igraph, rustworkx and NetworkX",
+        help="time this machine beside SciPy, NetworKit, hdbscan and other packages",
         description="Time the forest of a graph in memory and from file to file, "
         "beside SciPy, NetworKit, rustworkx, igraph and NetworkX where they are "
-        "installed, and compare the forests. Every program has its own process. The "
-        "table names versions, processor, memory and date, but no host and no "
-        "directory.",
-        epilog="Example: mndmst bench roads.gr.gz -o bench.md. Without a graph, two "
-        "generated ones.",
+        "installed, and compare the forests. Without a graph: two generated graphs, "
+        "and trees and HDBSCAN* of generated points, beside SciPy, fast_hdbscan, "
+        "hdbscan and scikit-learn. Every program has its own process. The table names "
+        "versions, processor, memory and date, but no host, no user and no directory, "
+        "so you can send it to us.",
+        epilog="Example: mndmst bench -o bench.md, or mndmst bench roads.gr.gz",
     )
     bench.add_argument(
         "graph",
@@ -87,9 +88,10 @@ def _bench(arguments: argparse.Namespace) -> int:
     from ..host.memory import free_bytes
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import CONTEST
-    from ..report.contest import ContestPlan, machine
+    from ..report.contest import ContestPlan, compete_on_points, machine
     from ..report.contest_tables import WRITERS, explanation, machine_lines, text_table
-    from ..report.peers import PACKAGES, installed
+    from ..report.peers import PEERS, installed
+    from ..report.point_peers import POINT_TASKS
 
     outputs = [(arguments.output, CONTEST)]
     check_outputs([arguments.graph], outputs, overwrite=arguments.overwrite)
@@ -108,8 +110,20 @@ def _bench(arguments: argparse.Namespace) -> int:
         print(text_table(case), end="\n\n", flush=True)
         cases.append(case)
         reports.append(report)
+    peers = [*PEERS]
+    for task in POINT_TASKS if arguments.graph is None else ():
+        with (
+            TemporaryDirectory(prefix="mndmst-bench-") as temporary,
+            terminal_stages(arguments.quiet) as progress,
+        ):
+            case = compete_on_points(task, plan, Path(temporary), progress)
+        print(text_table(case), end="\n\n", flush=True)
+        cases.append(case)
+        peers += POINT_TASKS[task].peers
     facts = machine(reports) | {"plan": plan._asdict()}
-    missing = [name for name in PACKAGES if name not in installed()]
+    there = installed(peers)
+    packages = dict.fromkeys(peer.package for peer in peers)
+    missing = [name for name in packages if name not in there]
     print(*machine_lines(facts), explanation(facts), sep="\n")
     if missing:
         print(f"not installed: pip install {' '.join(missing)}")
@@ -122,7 +136,7 @@ def _bench(arguments: argparse.Namespace) -> int:
             temporary.write_text(written, encoding="utf-8")
     differing = [r.program for case in cases for r in case.results if case.differs(r)]
     for program in differing:
-        notice(f"{program} has another forest than mndmst")
+        notice(f"{program} has another result than mndmst")
     return 1 if differing else 0
 
 

@@ -1,13 +1,16 @@
-"""The forest of one graph by this package and by others, each in its own process.
+"""Forests and clusters by this package and by others, each in its own process.
 
-In memory every program begins with the same arrays of edges. It converts them into its
-own structure, which is timed apart, and computes the forest in several turns. From file
-to file the command `solve` runs from launch to end. A program that fails or exceeds a
-limit gets a sentence in place of times, and the others go on.
+In memory every program begins with the same arrays of edges or points. It converts them
+into its own structure, which is timed apart, and computes the forest, the tree or the
+clusters in several turns. From file to file the command `solve` runs from launch to
+end. A program that fails or exceeds a limit gets a sentence in place of times, and the
+others go on.
 """
 
+import getpass
 import json
 import os
+import platform
 import re
 import resource
 import signal
@@ -35,11 +38,13 @@ from ..io.formats.graph_files import read_numbered
 from ..io.shards.sharded_graph import open_graph
 from ..solver.run_report import provenance
 from . import peer_process
-from .peers import Answer, installed, of_packages
+from .peers import ANSWERS, Answer, Clusters, installed, of_packages
 from .record import Record
 
 OURS = "mndmst"
-_PATH = re.compile(r"(?<![\w.])/[^\s'\":,;()]+")
+# Quoted texts and words that have a slash
+_PATH = re.compile(r"(['\"])[^'\"]*/[^'\"]*\1|[^\s'\":,;()]*/[^\s'\":,;()]*")
+_BUILDER = re.compile(r", package: [^,]*")  # of Open MPI: a user and a host
 
 
 class ContestPlan(NamedTuple):
@@ -63,7 +68,7 @@ class Result:
     build: float | None  # seconds of the conversion; None if there is none
     turns: tuple[float, ...]  # seconds
     # The answer; ours also without edges that peers omit, by `Peer.omits`
-    answers: dict[str, Answer]
+    answers: dict[str, Answer | Clusters]
     failure: str = ""
 
     @property
@@ -77,25 +82,46 @@ class Result:
         return None if self.seconds is None else (self.build or 0.0) + self.seconds
 
 
+class SizeOfGraph(NamedTuple):
+    """The size of a graph, as columns of a table."""
+
+    vertices: int
+    edges: int
+    weights: str
+
+    def __str__(self) -> str:
+        vertices, edges = counted(self.vertices, "vertex"), counted(self.edges, "edge")
+        return f"{vertices}, {edges}, weights {self.weights}"
+
+
+class SizeOfPoints(NamedTuple):
+    """The size of an array of points, as columns of a table."""
+
+    points: int
+    dimensions: int
+
+    def __str__(self) -> str:
+        points = counted(self.points, "point")
+        return f"{points}, {counted(self.dimensions, 'dimension')}"
+
+
 @dataclass(frozen=True)
 class Case:
-    """A graph, and the results of all programs, ours first."""
+    """A graph, or points, and the results of all programs, ours first."""
 
-    graph: str
-    num_vertices: int
-    num_edges: int
-    weights: str
+    name: str
+    size: SizeOfGraph | SizeOfPoints
     notes: tuple[str, ...]
     results: tuple[Result, ...]
 
     @property
-    def reference(self) -> dict[str, Answer]:
+    def reference(self) -> dict[str, Answer | Clusters]:
         """The answers of our first result that has any."""
         ours = (r.answers for r in self.results if r.program.startswith(OURS))
         return next(filter(None, ours), {})
 
     def differs(self, result: Result) -> bool:
-        """Return whether a result is another forest than ours."""
+        """Return whether a result is another one than ours."""
         return any(
             omits in self.reference and not self.reference[omits].agrees(answer)
             for omits, answer in result.answers.items()
@@ -107,14 +133,13 @@ class Case:
         return None if ours is None or theirs is None else theirs / ours
 
     def verdict(self, result: Result) -> str:
-        """Return a text: whether a forest is the same as ours, or why it is missing."""
+        """Return a text: whether a result is the same as ours, or why it is missing."""
         if not result.answers:
             return result.failure
-        found = "same forest" if self.reference else "not compared"
+        answer = next(iter(result.answers.values()))
+        found = answer.verdict if self.reference else "not compared"
         if self.differs(result):
-            answer = next(iter(result.answers.values()))
-            edges = counted(answer.edges, "edge")
-            found = f"DIFFERS: {edges} of weight {answer.weight}"
+            found = f"DIFFERS: {answer}"
         if not result.failure:
             return found
         return f"{found}; {counted(len(result.turns), 'turn')}, then: {result.failure}"
@@ -184,11 +209,35 @@ def compete(
     for peer in of_packages(installed()):
         progress.stage(f"timing {peer.name}")
         results.append(in_memory(peer.name, peer.package, 0, folder, plan))
-    case = Case(
-        name, graph.num_vertices, num_edges, graph.weight_dtype.name, notes,
-        tuple(results),
-    )  # fmt: skip
-    return case, record
+    size = SizeOfGraph(graph.num_vertices, num_edges, graph.weight_dtype.name)
+    return Case(name, size, notes, tuple(results)), record
+
+
+def compete_on_points(
+    task: str, plan: ContestPlan, folder: Path, progress: Progress
+) -> Case:
+    """Return the results of all programs on the generated points of a task.
+
+    `folder` is empty.
+    """
+    from .point_peers import MIN_CLUSTER_SIZE, MIN_SAMPLES, POINT_TASKS, blobs
+
+    size, programs = POINT_TASKS[task][:2], POINT_TASKS[task].peers
+    peer_process.save_points(task, blobs(*size), folder)
+    results = []
+    for count in sorted({1, plan.threads or core_count()}, reverse=True):
+        program = f"{OURS}, {counted(count, 'thread')}"
+        progress.stage(f"timing {program}")
+        results.append(in_memory(program, OURS, count, folder, plan))
+    for peer in of_packages(installed(programs), programs):
+        progress.stage(f"timing {peer.name}")
+        results.append(in_memory(peer.name, peer.package, 0, folder, plan))
+    note = (
+        f"Distances are those of mutual reachability, with {MIN_SAMPLES} neighbours; "
+        f"a cluster has at least {MIN_CLUSTER_SIZE} points. Equal distances leave "
+        "packages a choice, so the points of noise may differ."
+    )
+    return Case(f"blobs, {task}", SizeOfPoints(*size), (note,), tuple(results))
 
 
 def machine(reports: Iterable[Record]) -> dict[str, Any]:
@@ -205,13 +254,34 @@ def machine(reports: Iterable[Record]) -> dict[str, Any]:
             device for rank in record["ranks"] for device in rank.get("devices", ())
         }
         facts |= {"mpi": record["mpi"], "devices": sorted(used)}
-    return facts
+    return facts | {"mpi": _BUILDER.sub("", str(facts["mpi"]))}
+
+
+def without_names(text: str, *paths: Path) -> str:
+    """Return a sentence without paths, and without names of this host and user."""
+    known = *paths, Path.cwd(), Path.home(), Path(sys.prefix)
+    for path in sorted(map(str, known), key=len, reverse=True):
+        text = text.replace(path, "/FILE") if len(path) > 1 else text
+    text = _PATH.sub(lambda found: "{0}FILE{0}".format(found[1] or ""), text)
+    host = platform.node()
+    for name in (host, host.partition(".")[0], _user()):
+        if name:
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "NAME", text)
+    return text
+
+
+def _user() -> str:
+    """Return the name of the user, empty if the system has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def in_memory(
     program: str, package: str, threads: int, folder: Path, plan: ContestPlan
 ) -> Result:
-    """Return the result of a program on edges that `peer_process.save` has written.
+    """Return the result of a program on the input that `peer_process` has saved.
 
     `threads` is the number of our threads, 0 for a peer.
     """
@@ -234,10 +304,11 @@ def in_memory(
     else:
         failure = entries.get("failure") or ended.failure(plan)
     build = None if threads else entries.get("build")
-    answers = {k: Answer(*given) for k, given in entries.get("answers", {}).items()}
+    kind, given = ANSWERS[entries.get("kind", "forest")], entries.get("answers", {})
+    answers = {omits: kind(*fields) for omits, fields in given.items()}
     return Result(
         program, _version(package), build, tuple(turns), answers,
-        _PATH.sub("FILE", failure),
+        without_names(failure, folder),
     )  # fmt: skip
 
 
@@ -263,7 +334,7 @@ def file_to_file(
         if not failure:
             turns.append(ended.seconds)
             record = json.loads(report.read_text())
-    answers = {}
+    answers: dict[str, Answer | Clusters] = {}
     if record:
         weight = record["weight"]  # JSON has a text for infinity
         weight = float(weight) if isinstance(weight, str) else weight
@@ -272,8 +343,9 @@ def file_to_file(
     if ranks > 1:
         program += f", {counted(ranks, 'rank')}"
     return Result(
-        program, __version__, None, tuple(turns), answers, _PATH.sub("FILE", failure)
-    ), record
+        program, __version__, None, tuple(turns), answers,
+        without_names(failure, folder, graph),
+    ), record  # fmt: skip
 
 
 class _Ended(NamedTuple):

@@ -14,7 +14,7 @@ from ..io.output_kinds import CONTEST, json_mark
 from .contest import Case, Result
 
 Facts = dict[str, Any]
-_HEADINGS = ("program", "version", "build s", "forest s", "least", "times", "result")
+_HEADINGS = ("program", "version", "build s", "solve s", "least", "times", "result")
 _NUMBERS = range(2, 6)  # the columns of numbers
 
 
@@ -38,23 +38,19 @@ def explanation(facts: Facts) -> str:
     plan = facts["plan"]
     return (
         "Every program has its own process. build: from arrays of edges to the "
-        "program's own structure; forest: from that to the forest, the median of up to "
-        f"{counted(plan['turns'], 'turn')}, and the least; times: build and forest as "
-        "a multiple of the first row. From file to file counts from the launch of the "
-        f"command to its end. Limits: {plan['seconds']:g} s and "
+        "program's own structure; solve: from that, or from points, to the result, the "
+        f"median of up to {counted(plan['turns'], 'turn')}, and the least; times: "
+        "build and solve as a multiple of the first row. From file to file counts from "
+        f"the launch of the command to its end. Limits: {plan['seconds']:g} s and "
         f"{size_text(plan['memory'])} of memory."
     )
 
 
 def title(case: Case) -> str:
-    """Return the title of a table: a graph, its size, and that of its forest."""
-    text = (
-        f"{case.graph}: {counted(case.num_vertices, 'vertex')}, "
-        f"{counted(case.num_edges, 'edge')}, weights {case.weights}"
-    )
+    """Return the title of a table: the input, its size, and our result."""
+    text = f"{case.name}: {case.size}"
     if case.reference:
-        forest = case.reference[""]
-        text += f"; forest of {counted(forest.edges, 'edge')}, weight {forest.weight}"
+        text += f"; {case.reference['']}"
     return text
 
 
@@ -72,7 +68,7 @@ def _cells(case: Case, result: Result) -> tuple[str, ...]:
 
 
 def text_table(case: Case) -> str:
-    """Return the table of a graph for a terminal."""
+    """Return the table of an input for a terminal."""
     rows = [_HEADINGS, *(_cells(case, result) for result in case.results)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -87,7 +83,7 @@ def text_table(case: Case) -> str:
 
 def as_markdown(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
     """Return all tables as a page of Markdown."""
-    lines = ["# Minimum spanning forests by several programs", ""]
+    lines = ["# Spanning forests and clusters by several programs", ""]
     lines += [f"- {line}" for line in machine_lines(facts)]
     lines += ["", explanation(facts)]
     rules = ["--:" if n in _NUMBERS else "---" for n in range(len(_HEADINGS))]
@@ -106,7 +102,7 @@ def _escaped(cell: str) -> str:
 
 
 def as_csv(facts: Facts, cases: Sequence[Case], _: Sequence[str]) -> str:
-    """Return a row for each program and graph, with the machine."""
+    """Return a row for each program and input, with the machine."""
     versions = facts["versions"]
     machine = {
         "mndmst": versions["mndmst"], "python": versions["python"],
@@ -123,21 +119,19 @@ def as_csv(facts: Facts, cases: Sequence[Case], _: Sequence[str]) -> str:
     rows = [
         _record(case, result, case_facts) | machine
         for case in cases
-        for case_facts in [_graph_facts(case)]
+        for case_facts in [_input_facts(case)]
         for result in case.results
     ]
     stream = io.StringIO()
-    table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    columns = dict.fromkeys(column for row in rows for column in row)
+    table = csv.DictWriter(stream, columns, lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     return stream.getvalue()
 
 
-def _graph_facts(case: Case) -> Facts:
-    return {
-        "graph": case.graph, "vertices": case.num_vertices, "edges": case.num_edges,
-        "weights": case.weights,
-    }  # fmt: skip
+def _input_facts(case: Case) -> Facts:
+    return {"input": case.name, **case.size._asdict()}
 
 
 def _record(case: Case, result: Result, graph: Facts) -> Facts:
@@ -146,19 +140,18 @@ def _record(case: Case, result: Result, graph: Facts) -> Facts:
         "program": result.program,
         "version": result.version,
         "build_seconds": result.build,
-        "forest_seconds": result.seconds,
+        "solve_seconds": result.seconds,
         "least_seconds": min(result.turns, default=None),
         "turns": len(result.turns),
-        "forest_edges": None if answer is None else answer.edges,
-        "forest_weight": None if answer is None else answer.weight,
+        **({} if answer is None else answer.columns()),
         "result": case.verdict(result),
     }
 
 
 def as_json(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
     """Return everything, each turn included."""
-    graphs = [
-        _graph_facts(case)
+    inputs = [
+        _input_facts(case)
         | {
             "notes": case.notes,
             "results": [
@@ -168,7 +161,7 @@ def as_json(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
         }
         for case in cases
     ]
-    record = {**json_mark(CONTEST), **facts, "missing": missing, "graphs": graphs}
+    record = {**json_mark(CONTEST), **facts, "missing": missing, "inputs": inputs}
     return to_json(record, indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Spanning forests of other packages: their inputs, calls and omitted edges.
+"""Spanning forests of graphs by other packages: inputs, calls and omitted edges.
 
 A peer is imported when it is used, and need not be installed. Nothing here takes NaN,
 which `io.edge_file` refuses.
@@ -6,7 +6,7 @@ which `io.edge_file` refuses.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..host.formatting import counted
 from ..io.edge_file import MOST_EXACT, Edges
 
 _TOLERANCE = 1e-9
@@ -28,12 +29,26 @@ class Answer(NamedTuple):
     edges: int
     weight: int | float
 
-    def agrees(self, other: "Answer") -> bool:
+    def __str__(self) -> str:
+        return f"{counted(self.edges, 'edge')} of weight {self.weight}"
+
+    @property
+    def verdict(self) -> str:
+        """What a table says of a result that agrees."""
+        return "same forest"
+
+    def columns(self) -> dict[str, int | float]:
+        """Return the answer as columns of a table."""
+        return {"forest_edges": self.edges, "forest_weight": self.weight}
+
+    def agrees(self, other: "Answer | Clusters") -> bool:
         """Return whether both can describe one forest.
 
         Integers that float64 holds are compared exactly, other totals to a relative
         1e-9, since peers add them up in float64 in an order of their own.
         """
+        if not isinstance(other, Answer):
+            return False
         exact = isinstance(self.weight, int) and abs(self.weight) <= MOST_EXACT
         same = (
             self.weight == other.weight
@@ -43,17 +58,47 @@ class Answer(NamedTuple):
         return self.edges == other.edges and same
 
 
+class Clusters(NamedTuple):
+    """The number of clusters of points, and of the points outside."""
+
+    clusters: int
+    noise: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.clusters, 'cluster')}, {self.noise} points of noise"
+
+    @property
+    def verdict(self) -> str:
+        """What a table says of a result that agrees."""
+        return str(self)
+
+    def agrees(self, other: "Answer | Clusters") -> bool:
+        """Return whether both are as many clusters.
+
+        Equal distances leave packages a choice, so the points of noise may differ.
+        """
+        return isinstance(other, Clusters) and self.clusters == other.clusters
+
+    def columns(self) -> dict[str, int | float]:
+        """Return the answer as columns of a table."""
+        return dict(self._asdict())
+
+
+# The answers by the names that processes give them
+ANSWERS: dict[str, type[Answer | Clusters]] = {"forest": Answer, "clusters": Clusters}
+
+
 class Peer(NamedTuple):
-    """The spanning forest of a package."""
+    """A program of a package: forests of edges, or trees or clusters of points."""
 
     name: str
     package: str  # The package to install
     module: str  # The module to import before times are taken
-    # Returns edges, each once, in the form that the package takes.
-    convert: Callable[[Edges], Any]
-    solve: Callable[[Any], Any]  # Computes the forest of a converted graph
-    # Takes the converted graph and the result of `solve`.
-    answer: Callable[[Any, Any], Answer]
+    # Returns edges, each once, or points in the form that the package takes.
+    convert: Callable[[Any], Any]
+    solve: Callable[[Any], Any]  # Computes the result of a converted input
+    # Takes the converted input and the result of `solve`.
+    answer: Callable[[Any, Any], Answer | Clusters]
     # `solve` changes the converted graph, so each turn gets a copy.
     overwrites: bool = False
     omits: str = ""  # Edges that the forest lacks: `ZERO`, `INFINITE` or none
@@ -181,17 +226,19 @@ PEERS = (
         lambda _, forest: Answer(len(forest), sum(d["weight"] for *_, d in forest)),
     ),
 )
-PACKAGES = tuple(dict.fromkeys(peer.package for peer in PEERS))
 
 
-def installed() -> tuple[str, ...]:
-    """Return the installed packages; none is imported."""
-    return tuple(package for package in PACKAGES if find_spec(package))
+def installed(peers: Sequence[Peer] = ()) -> tuple[str, ...]:
+    """Return the installed packages of programs, by default `PEERS`; import none."""
+    modules = {peer.package: peer.module.partition(".")[0] for peer in peers or PEERS}
+    return tuple(package for package, module in modules.items() if find_spec(module))
 
 
-def of_packages(packages: tuple[str, ...]) -> tuple[Peer, ...]:
-    """Return the peers of some packages."""
-    return tuple(peer for peer in PEERS if peer.package in packages)
+def of_packages(
+    packages: Sequence[str], peers: Sequence[Peer] = ()
+) -> tuple[Peer, ...]:
+    """Return the programs of some packages, by default of `PEERS`."""
+    return tuple(peer for peer in peers or PEERS if peer.package in packages)
 
 
 def _our_forest(threads: int, maximum: bool, edges: Edges) -> Any:

@@ -205,7 +205,7 @@ class PeerContender(Contender):
 
     def answer(self, forest: Any) -> Answer:
         """Return the size and the weight of the forest."""
-        return self.peer.answer(self.graph, forest)
+        return Answer(*self.peer.answer(self.graph, forest))
 
 
 # SciPy as in most programs: the symmetric matrix

@@ -26,20 +26,24 @@ from mndmst.backends import ACCELERATORS, find_accelerator
 from mndmst.host.formatting import counted
 from mndmst.io.atomic_output import AtomicOutput, write_picture_file
 from mndmst.report.page import figure_of
+from mndmst.report.point_peers import (
+    CLOUDS,
+    HDBSCAN_BORUVKA,
+    MIN_SAMPLES,
+    SELF_COUNTED,
+    SIZES,
+    Points,
+    Task,
+    blobs,
+    fast_hdbscan_tree,
+    fit,
+    hdbscan_labels,
+    hdbscan_tree,
+    sklearn_labels,
+)
 
 from .output_kinds import BENCH_PICTURE
 
-Points = np.ndarray
-# A function of points that returns weights, of a forest, or labels.
-Task = Callable[[Points], np.ndarray]
-MIN_CLUSTER_SIZE, MIN_SAMPLES = 100, 10
-# The parameters of packages in which a point is not its own neighbour, and of others.
-SIZES: dict[str, Any] = {
-    "min_cluster_size": MIN_CLUSTER_SIZE,
-    "min_samples": MIN_SAMPLES,
-}
-SELF_COUNTED = SIZES | {"min_samples": MIN_SAMPLES + 1}
-CLOUDS = 20
 WARM_UP = 500
 KINDS = ("uniform", "blobs")
 TASKS = ("forest", "labels")
@@ -79,56 +83,15 @@ def _quitefastmst_forest(points: Points) -> np.ndarray:
     return module.mst_euclid(points, MIN_SAMPLES)[0]
 
 
-def _fit(module: str, **options: Any) -> Task:
-    """Return a fit by an estimator that follows scikit-learn's interface."""
-
-    def labels(points: Points) -> np.ndarray:
-        found: Any = import_module(module)
-        return np.asarray(found.HDBSCAN(**options).fit(points).labels_)
-
-    return labels
-
-
-def _fast_hdbscan_forest(points: Points) -> np.ndarray:
-    module: Any = import_module("fast_hdbscan.hdbscan")
-    made = module.compute_minimum_spanning_tree(points, MIN_SAMPLES)
-    return made[0][:, 2]
-
-
-def _hdbscan(points: Points, **options: Any) -> np.ndarray:
-    # Threads, whose CPU seconds count; joblib's processes outlive the turn.
-    with import_module("joblib").parallel_config("threading"):
-        return _fit("hdbscan", **SIZES, core_dist_n_jobs=-1, **options)(points)
-
-
-def _hdbscan_forest(points: Points, **options: Any) -> np.ndarray:
-    """Return the weights of the tree that `algorithm="best"` computes."""
-    module: Any = import_module("hdbscan.hdbscan_")
-    common: dict[str, Any] = {"metric": "euclidean", "gen_min_span_tree": True}
-    if points.shape[1] > HDBSCAN_BORUVKA:
-        made = module._hdbscan_prims_kdtree(points, MIN_SAMPLES, **common)
-    else:
-        common |= {"core_dist_n_jobs": -1} | options
-        with import_module("joblib").parallel_config("threading"):
-            made = module._hdbscan_boruvka_kdtree(points, MIN_SAMPLES, **common)
-    return made[1][:, 2]
-
-
 def _cuhc_forest(points: Points) -> np.ndarray:
     module: Any = import_module("cuhc._hdbscan")
     linkage, _ = module.hdbscan_tree(points, SELF_COUNTED["min_samples"])
     return linkage[:, 2]
 
 
-def _sklearn(algorithm: str) -> Task:
-    options = SELF_COUNTED | {"algorithm": algorithm, "n_jobs": -1, "copy": True}
-    return _fit("sklearn.cluster", **options)
-
-
-# The most dimensions in which hdbscan searches by Borůvka's method, approximate by
-# default, and those in which fast_hdbscan searches a tree. Beyond, the first is exact,
-# and the second is not.
-HDBSCAN_BORUVKA, FAST_HDBSCAN_TREE = 60, 30
+# The most dimensions in which fast_hdbscan searches a tree. Beyond, it is not exact,
+# and beyond `HDBSCAN_BORUVKA` hdbscan is.
+FAST_HDBSCAN_TREE = 30
 
 
 @dataclass(frozen=True)
@@ -176,34 +139,36 @@ CONTENDERS = {
     ),
     "quitefastmst": PointsContender("quitefastmst", {"forest": _quitefastmst_forest}),
     "hdbscan-rs": PointsContender(
-        "hdbscan_rs", {"labels": _fit("hdbscan_rs", **SELF_COUNTED)}
+        "hdbscan_rs", {"labels": fit("hdbscan_rs", **SELF_COUNTED)}
     ),
     "fast_hdbscan": PointsContender(
         "fast_hdbscan",
-        {"forest": _fast_hdbscan_forest, "labels": _fit("fast_hdbscan", **SIZES)},
+        {"forest": fast_hdbscan_tree, "labels": fit("fast_hdbscan", **SIZES)},
         range(1, FAST_HDBSCAN_TREE + 1),
     ),
     "hdbscan": PointsContender(
         "hdbscan",
-        {"forest": _hdbscan_forest, "labels": _hdbscan},
+        {"forest": hdbscan_tree, "labels": hdbscan_labels},
         range(HDBSCAN_BORUVKA + 1, 1 << 32),
     ),
     "hdbscan-exact": PointsContender(
         "hdbscan",
         {
-            "forest": partial(_hdbscan_forest, approx_min_span_tree=False),
-            "labels": partial(_hdbscan, approx_min_span_tree=False),
+            "forest": partial(hdbscan_tree, approx_min_span_tree=False),
+            "labels": partial(hdbscan_labels, approx_min_span_tree=False),
         },
     ),
-    "sklearn-kd_tree": PointsContender("sklearn", {"labels": _sklearn("kd_tree")}),
-    "sklearn-brute": PointsContender("sklearn", {"labels": _sklearn("brute")}),
+    "sklearn-kd_tree": PointsContender(
+        "sklearn", {"labels": sklearn_labels("kd_tree")}
+    ),
+    "sklearn-brute": PointsContender("sklearn", {"labels": sklearn_labels("brute")}),
     "cuhc": PointsContender(
         "cuhc",
-        {"forest": _cuhc_forest, "labels": _fit("cuhc", **SELF_COUNTED)},
+        {"forest": _cuhc_forest, "labels": fit("cuhc", **SELF_COUNTED)},
         device=True,
     ),
     "cuml": PointsContender(
-        "cuml", {"labels": _fit("cuml.cluster", **SIZES)}, NONE, device=True
+        "cuml", {"labels": fit("cuml.cluster", **SIZES)}, NONE, device=True
     ),
 }
 
@@ -240,14 +205,9 @@ class PointsRow:
 
 def make_points(kind: str, count: int, dimensions: int) -> Points:
     """Return points without structure, or in round clouds of different width."""
-    generator = np.random.default_rng(1)
     if kind == "uniform":
-        return generator.random((count, dimensions))
-    centres = generator.uniform(-10, 10, (CLOUDS, dimensions))
-    cloud = generator.integers(0, CLOUDS, count)
-    spread = generator.uniform(0.3, 1.5, CLOUDS)[cloud]
-    noise = generator.standard_normal((count, dimensions))
-    return centres[cloud] + spread[:, None] * noise
+        return np.random.default_rng(1).random((count, dimensions))
+    return blobs(count, dimensions)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tests.benchmarks.cpu import block, disagreements, plot_threads, take_turns
 pytestmark = pytest.mark.slow
 
 SCALE = 6
-EVERY = contenders.contenders_of(peers.PACKAGES)
+EVERY = contenders.contenders_of(tuple({peer.package for peer in peers.PEERS}))
 
 
 @pytest.fixture(params=["int32", "int64", "float64"])

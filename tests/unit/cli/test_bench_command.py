@@ -27,7 +27,7 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
 
     monkeypatch.setattr(contest, "in_memory", made)
     monkeypatch.setattr(contest, "file_to_file", solved)
-    monkeypatch.setattr(contest, "installed", lambda: ("scipy",))
+    monkeypatch.setattr(contest, "installed", lambda *_: ("scipy",))
     return answers
 
 
@@ -45,9 +45,9 @@ def test_a_file_of_edges_is_partitioned_first(
     output = tmp_path / "bench.json"
     assert main(["bench", str(edges), "-o", str(output)]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("roads.csv: 4 vertices, 4 edges, weights int32; forest of 3")
+    assert out.startswith("roads.csv: 4 vertices, 4 edges, weights int32; 3 edges")
     assert "source: from, target: to, weight: km" in err
-    (graph,) = json.loads(output.read_text())["graphs"]
+    (graph,) = json.loads(output.read_text())["inputs"]
     programs = {row["program"]: row for row in graph["results"]}
     assert programs["mndmst solve"]["build_seconds"] > 0  # the partition
     assert main(["bench", str(edges), "-q", "-o", str(output)]) == 0  # once more
@@ -62,22 +62,28 @@ def test_another_forest_fails_the_command(
     no_processes["scipy"] = Answer(3, 10)
     output = tmp_path / "bench.md"
     assert main(["bench", str(edges), "-q", "-o", str(output)]) == 1
-    assert capsys.readouterr().err == "mndmst: scipy has another forest than mndmst\n"
+    assert capsys.readouterr().err == "mndmst: scipy has another result than mndmst\n"
     assert "DIFFERS: 3 edges of weight 10" in output.read_text()
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_without_a_graph_two_are_generated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_graph_graphs_and_points_are_generated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["bench", "-q", "--repeats", "1"]) == 0
-    out = capsys.readouterr().out
-    assert re.findall(r"^(\S+): [\d,]+ vertices", out, re.M) == ["R-MAT", "streets"]
+    found = re.findall(
+        r"^(.*): [\d,]+ (?:vertices|points),", capsys.readouterr().out, re.M
+    )
+    assert found == ["R-MAT", "streets", "blobs, tree", "blobs, clusters"]
 
 
 @pytest.mark.usefixtures("no_processes")
 def test_missing_packages_are_named(
     edges: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mndmst.report.peers.installed", lambda: ("scipy", "networkx"))
+    monkeypatch.setattr(
+        "mndmst.report.peers.installed", lambda _: ("scipy", "networkx")
+    )
     assert main(["bench", str(edges), "-q"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "not installed: pip install networkit rustworkx igraph"
@@ -111,7 +117,7 @@ def test_of_the_demo(mndmst, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     record = json.loads(output.read_text())
-    (graph,) = record["graphs"]
+    (graph,) = record["inputs"]
     assert {row["result"] for row in graph["results"]} == {"same forest"}
     assert [row["program"] for row in graph["results"]][:2] == [
         "mndmst, 1 thread",

@@ -14,9 +14,18 @@ from oracle import kruskal
 
 from mndmst.io.edge_file import Edges
 from mndmst.report import contest
-from mndmst.report.contest import Case, ContestPlan, Result, in_memory, notes_of
+from mndmst.report.contest import (
+    Case,
+    ContestPlan,
+    Result,
+    SizeOfGraph,
+    SizeOfPoints,
+    in_memory,
+    notes_of,
+    without_names,
+)
 from mndmst.report.contest_tables import WRITERS, text_table
-from mndmst.report.peer_process import measure, negated, save
+from mndmst.report.peer_process import measure, negated, save, save_points
 from mndmst.report.peers import (
     INFINITE,
     PEERS,
@@ -25,8 +34,11 @@ from mndmst.report.peers import (
     Answer,
     Peer,
     answers_without,
+    installed,
+    of_packages,
     ours,
 )
+from mndmst.report.point_peers import POINT_TASKS, blobs
 
 PLAN = ContestPlan(turns=2, seconds=60.0, memory=1 << 30)
 # A triangle with a tail, and a pair: 7 vertices, two trees
@@ -53,10 +65,10 @@ def result(program: str = "mndmst", **changes: Any) -> Result:
 
 
 def case(*results: Result) -> Case:
-    return Case("roads", 8, 9, "int32", ("A note.",), results)
+    return Case("roads", SizeOfGraph(8, 9, "int32"), ("A note.",), results)
 
 
-def last(peer: Peer, edges: Edges) -> Answer:
+def last(peer: Peer, edges: Edges | np.ndarray) -> Any:
     """Return the answer of a peer by the way in which its process takes it."""
     first = next(entry for entry in measure(peer, edges, 1) if "answers" in entry)
     (answer,) = first["answers"].values()
@@ -175,10 +187,8 @@ CASES = [
 
 def test_a_table_lines_up() -> None:
     title, heading, *rows = text_table(CASES[0]).splitlines()
-    assert title == (
-        "roads: 8 vertices, 9 edges, weights int32; forest of 6 edges, weight 40"
-    )
-    end = heading.index("forest s") + len("forest s")
+    assert title == ("roads: 8 vertices, 9 edges, weights int32; 6 edges of weight 40")
+    end = heading.index("solve s") + len("solve s")
     assert [row[:end].split()[-1] for row in rows[:2]] == ["2.0000"] * 2
 
 
@@ -202,7 +212,7 @@ def test_csv_has_the_machine_in_every_row() -> None:
     rows = list(csv.DictReader(io.StringIO(WRITERS[".csv"](FACTS, CASES, []))))
     assert [row["program"] for row in rows] == ["mndmst", "scipy", "a|b"]
     assert {row["processor"] for row in rows} == {"Zen"}
-    assert [row["forest_seconds"] for row in rows] == ["2.0", "2.0", ""]
+    assert [row["solve_seconds"] for row in rows] == ["2.0", "2.0", ""]
     assert rows[2]["result"] == "no\nline"
 
 
@@ -210,9 +220,81 @@ def test_json_has_every_turn() -> None:
     record = json.loads(WRITERS[".json"](FACTS, CASES, ["networkit"]))
     assert list(record)[:2] == ["format", "creator"]
     assert record["missing"] == ["networkit"]
-    first, *_ = record["graphs"][0]["results"]
+    first, *_ = record["inputs"][0]["results"]
     assert first["seconds"] == [1.0, 3.0, 2.0]
     assert first["forest_weight"] == 40
+
+
+NAMES = "vm17.example.org", "vm17", "jdoe", "private", "secret"
+
+
+@pytest.fixture
+def named_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give host and user a name."""
+    monkeypatch.setattr("platform.node", lambda: "vm17.example.org")
+    monkeypatch.setattr("getpass.getuser", lambda: "jdoe")
+
+
+@pytest.mark.usefixtures("named_machine")
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("no file: '/home/jdoe/my private/x'", "no file: 'FILE'"),
+        ("/home/jdoe/private.h5: is damaged", "FILE: is damaged"),
+        ("secret/private.gr, line 3", "FILE, line 3"),
+        ("proxy:0@vm17.example.org failed for jdoe", "proxy:0@NAME failed for NAME"),
+        ("vm17: out of memory", "NAME: out of memory"),
+        ("needs more than 3 GiB of memory", "needs more than 3 GiB of memory"),
+    ],
+)
+def test_sentences_lose_paths_and_names(text: str, left: str) -> None:
+    assert without_names(text) == left
+
+
+@pytest.mark.usefixtures("named_machine")
+def test_pages_of_a_contest_name_no_host_user_or_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every program fails with the names; the facts are those of this machine."""
+    said = f"jdoe@vm17: {tmp_path}/secret/private x: [vm17.example.org] lost"
+    ended = contest._Ended(1.0, 1, said)
+    monkeypatch.setattr(contest, "_run", lambda *_: ended)
+    built = "Open MPI v4.1.4, package: Open MPI jdoe@vm17 Distribution, ident: 4.1.4"
+    record = {"mpi": built, "ranks": [{"devices": ["cpu, 2 threads"]}]}
+    facts = contest.machine([record]) | {"plan": PLAN._asdict()}
+    assert facts["mpi"] == "Open MPI v4.1.4, ident: 4.1.4"
+    graph = tmp_path / "secret"
+    results = (
+        in_memory("mndmst", "mndmst", 1, tmp_path, PLAN),
+        contest.file_to_file(graph, 1, tmp_path, PLAN)[0],
+    )
+    cases = [case(*results), Case("blobs", SizeOfPoints(9, 3), (), results)]
+    for write in WRITERS.values():
+        page = write(facts, cases, ["igraph"])
+        assert "lost" in page
+        for name in (*NAMES, str(tmp_path), str(Path.home()), str(Path.cwd())):
+            assert name not in page.replace("NAME", "")
+
+
+@pytest.mark.parametrize("task", POINT_TASKS)
+@pytest.mark.filterwarnings("ignore")  # of the peers
+def test_peers_of_points_agree(task: str) -> None:
+    programs, points = POINT_TASKS[task], blobs(700, 2)
+    (*_, first) = measure(programs.our_peer("mndmst", 1), points, 1)
+    expected = first["answers"][""]
+    for name in of_packages(installed(programs.peers), programs.peers):
+        found = last(name, points)
+        assert expected.agrees(found), name
+
+
+@pytest.mark.slow
+def test_points_are_clustered_in_a_process(tmp_path: Path) -> None:
+    save_points("clusters", blobs(700, 2), tmp_path)
+    own = in_memory("mndmst, 1 thread", "mndmst", 1, tmp_path, PLAN)
+    assert own.failure == "" and len(own.turns) == PLAN.turns
+    (found,) = own.answers.values()
+    assert case(own).verdict(own) == str(found)
+    assert set(found.columns()) == {"clusters", "noise"}
 
 
 @pytest.mark.slow
