@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..host.progress import notice
+from .changed_model import change_model, check_options
 from .cluster import print_sizes
-from .options import add_flag
+from .cluster_events import sentences
+from .options import add_file, add_flag
 from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
     from ..points.clusters.density_clusters import DensityClusters, DensityRule
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
+    from ..points.versions.version_file import ChangedClusters
 
 # What the help of a parameter's option says besides its effect.
 MORE_HELP = {
     "min_samples": " (default: --min-cluster-size)",
     "store_centers": "; the cluster file has them",
 }
+# A file with a damaged row is refused; arrays of Python are taken as hdbscan's
+DEFAULTS = {"non_finite": "error"}
 
 
 def add_hdbscan(commands: Commands) -> None:
@@ -38,33 +43,73 @@ def add_hdbscan(commands: Commands) -> None:
         help="find clusters of points: HDBSCAN*, exactly",
         description="Find the minimum spanning forest of the mutual reachability "
         "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
-        "are named as in hdbscan. Under mpirun or alone.",
+        "are named as in hdbscan. Under mpirun or alone. With --model, points come and "
+        "go, and clusters keep their numbers.",
+        epilog="Example: mndmst hdbscan old.csv -o model.h5 --prediction-data; mndmst "
+        "hdbscan --model model.h5 --insert new.csv --remove gone.csv -o labels.csv",
     )
     add_points(
         hdbscan,
-        "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+        "cluster file to write, .h5; the labels as .csv, .parquet or .arrow; the "
+        "dendrogram as .nwk",
         ("clusters", "condensed", "dendrogram", "reachability"),
+        optional=True,
     )
     for name, parameter in PARAMETERS.items():
-        add_parameter(hdbscan, parameter, MORE_HELP.get(name, ""))
-    # A file with a damaged row is refused; arrays of Python are taken as hdbscan's
-    hdbscan.set_defaults(non_finite="error")
+        default = DEFAULTS.get(name, parameter.default)
+        shown = f" (default: {default})" if default else ""
+        add_parameter(hdbscan, parameter, MORE_HELP.get(name, shown))
+    # None: not given, so those of the model, or the defaults
+    hdbscan.set_defaults(**dict.fromkeys(PARAMETERS))
     add_flag(
         hdbscan,
         "--prediction-data",
         "also store the points and the selected clusters in the cluster file, for "
-        "mndmst predict",
+        "mndmst predict and --model",
+    )
+    add_file(
+        hdbscan,
+        "--model",
+        "go on from this cluster file of --prediction-data, and replace it: insert and "
+        "remove points; POINTS is left out, or has its present points",
+        metavar="FILE.h5",
+    )
+    add_file(hdbscan, "--insert", "new points for --model, in a format of POINTS")
+    add_file(
+        hdbscan,
+        "--remove",
+        "ids of points to remove from --model: a line each (.txt), or a table (.csv, "
+        ".tsv, .parquet, .arrow) with their column",
+    )
+    add_file(
+        hdbscan,
+        "--events",
+        "also write which clusters of --model are born, die, split and merge",
+        metavar="FILE.csv",
     )
     hdbscan.set_defaults(process=_hdbscan)
 
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
+    from ..host.launcher import launched_processes
     from ..points.clusters.cluster_measures import NO_CENTERS
     from ..points.clusters.density_clusters import density_rule
+    from ..points.clusters.parameters import PARAMETERS
     from ..points.pairwise_forest import NO_NEAREST, NO_POINTS
 
+    if arguments.model is not None:
+        if launched_processes() == 1:
+            return _go_on(arguments)
+        from .ranks import on_rank_0
+
+        return on_rank_0(partial(_go_on, arguments))
+    for name, parameter in PARAMETERS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, DEFAULTS.get(name, parameter.default))
+
     def samples() -> int:
+        check_options(arguments)
         rule = density_rule(arguments)
         if arguments.metric == "precomputed" and arguments.prediction_data:
             raise ConfigError(NO_POINTS)
@@ -106,6 +151,25 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         return True
 
     return with_forest(arguments, samples, answer, partial(_write_hdbscan, arguments))
+
+
+def _go_on(arguments: argparse.Namespace) -> int:
+    """Change the points of a model, in one process."""
+    from ..points.point_files import PointTable, start_uuid
+
+    check_options(arguments)
+    change = change_model(arguments)
+    version, names = change.version, change.coordinates
+    table = PointTable(
+        version.points,
+        change.user_ids.of(version.ids),
+        change.user_ids.name,
+        names=tuple(names),
+        uuid=start_uuid(version.points),
+    )
+    arguments.outputs = [arguments.model, *arguments.outputs]
+    _write_hdbscan(arguments, table, version.point_forest, change)
+    return 0
 
 
 def _write_noise(
@@ -172,8 +236,9 @@ def _print_result(labels: "np.ndarray", how: str) -> None:
 def _check_cluster_file(goes: str, outputs: list[Path]) -> None:
     """Raise ConfigError unless there is a cluster file for further results."""
     from ..host.errors import ConfigError
+    from ..io.output_kinds import HDF5
 
-    if all(path.suffix in (".csv", ".nwk") for path in outputs):
+    if not any(path.suffix in HDF5 for path in outputs):
         given = f"{outputs[0]} is a table or tree" if outputs else "no file is named"
         raise ConfigError(
             f"{goes} into a cluster file, and {given}. Give -o a name in .h5."
@@ -181,24 +246,34 @@ def _check_cluster_file(goes: str, outputs: list[Path]) -> None:
 
 
 def _write_hdbscan(
-    arguments: argparse.Namespace, table: "PointTable", result: "PointForest"
+    arguments: argparse.Namespace,
+    table: "PointTable",
+    result: "PointForest",
+    change: "ChangedClusters | None" = None,
 ) -> None:
+    """Write the clusters that a forest has, or those of changed points."""
     import numpy as np
 
     from ..points.clusters.cluster_measures import exemplars_of, relative_validity
     from ..points.clusters.cluster_pictures import ClusterPictures
     from ..points.clusters.density_clusters import clusters_of, density_rule
     from ..points.clusters.prediction_file import prediction_columns, prediction_facts
+    from ..points.versions.version_file import first_facts, forest_columns
 
     rule = density_rule(arguments)
-    clusters = clusters_of(result, rule, arguments.threads)
+    clusters = (
+        clusters_of(result, rule, arguments.threads)
+        if change is None
+        else change.clusters
+    )
     exemplars = exemplars_of(clusters.tree, clusters.flat.labels)
     flat = clusters.flat
     if arguments.noise == "nearest":
         flat = _without_noise(arguments, table.points, clusters, exemplars)
     flat = _coded(arguments, table, flat)
+    count = int(flat.labels.max()) + 1
     facts = {
-        "num_clusters": int(flat.labels.max()) + 1,
+        "num_clusters": count,
         "rule": _in_words(rule, arguments.alpha)
         + " approximate" * (not result.exact)
         + " noise nearest" * (arguments.noise == "nearest"),
@@ -226,9 +301,18 @@ def _write_hdbscan(
             result.search,
             table.names,
         )
-        columns |= prediction_columns(table.points, clusters)
+        facts |= first_facts(rule, arguments.approximate, result, len(table.points))
+        columns |= prediction_columns(table.points, clusters) | forest_columns(result)
+    shown, how = flat.labels, f"exact={result.exact} search={result.search or 'none'}"
+    if change is not None:
+        shown = change.numbers.of(flat.labels)
+        how = f"version={change.version.number} events={len(change.events)} {how}"
+        facts |= change.facts
+        columns |= change.columns | {"labels": shown}
     if not arguments.quiet:
-        print_sizes(flat.labels, "point")
+        print_sizes(shown, "point")
+        for line in sentences([] if change is None else change.events):
+            print(line)
     pictures = ClusterPictures(
         clusters.linkage,
         flat.labels,
@@ -237,11 +321,12 @@ def _write_hdbscan(
         clusters.tree,
         clusters.chosen,
         clusters.persistence,
-        str(arguments.points),
+        str(arguments.points or arguments.model),
         facts,
     )
-    write(arguments, table, result, rule.samples, facts, columns, pictures)
-    _print_result(flat.labels, f"exact={result.exact} search={result.search or 'none'}")
+    events = None if change is None else change.events
+    write(arguments, table, result, rule.samples, facts, columns, pictures, events)
+    _print_result(flat.labels, how)
 
 
 def _without_noise(

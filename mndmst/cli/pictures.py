@@ -331,7 +331,7 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
     model = StoredModel.read(path) if "dimensions" in stored.facts else None
     pictures = ClusterPictures(
         stored.linkage,
-        stored.labels,
+        stored.labels if model is None else model.labels,
         tree=None if model is None else model.tree,
         points=None if model is None else model.points,
         chosen=None if model is None else model.chosen,

@@ -13,6 +13,7 @@ from ..host.memory_costs import (
     NEIGHBOUR_BYTES,
     POINT_BYTES,
 )
+from .cluster_events import write_events
 from .options import notice_not_kept
 from .point_input import load_points, reported, save_points
 from .point_options import settle_metric
@@ -20,6 +21,7 @@ from .point_options import settle_metric
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..points.clusters.cluster_numbers import ClusterEvent
     from ..points.clusters.cluster_pictures import ClusterPictures
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
@@ -159,9 +161,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
-    from ..host.memory import FREE_MEMORY
-    from ..io.memory_limit import check_room
-    from ..points.pairwise_forest import lists_all, with_variances
+    from ..points.pairwise_forest import with_variances
 
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
@@ -171,20 +171,36 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     arguments.metric_params = with_variances(
         points, arguments.metric, arguments.metric_params
     )
-    neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
-    if lists_all(min_samples, len(points)):
-        neighbours, ranks = 1, 1  # rank 0 keeps core distances alone
-    each = POINT_BYTES + COORDINATE_BYTES * points.shape[1]
-    each += NEIGHBOUR_BYTES * neighbours
-    nbytes = len(points) // ranks * each
-    if ranks > 1:
-        nbytes += len(points) * GATHERED_POINT_BYTES
-    check_room(FREE_MEMORY, arguments.points, nbytes, "the forest of its points")
+    check_search_room(arguments, points, len(points), min_samples, ranks)
     if arguments.outputs or arguments.forest is not None:
         from ..points.point_files import start_uuid
 
         table = table._replace(uuid=start_uuid(table.points))
     return table
+
+
+def check_search_room(
+    arguments: argparse.Namespace,
+    points: "np.ndarray",
+    count: int,
+    min_samples: int,
+    ranks: int = 1,
+) -> None:
+    """Raise InputError if `count` points like these need more memory than there is."""
+    from ..host.memory import FREE_MEMORY
+    from ..io.memory_limit import check_room
+    from ..points.pairwise_forest import lists_all
+
+    neighbours = min(max(arguments.neighbours, min_samples + 16), count)
+    if lists_all(min_samples, count):
+        neighbours, ranks = 1, 1  # rank 0 keeps core distances alone
+    each = POINT_BYTES + COORDINATE_BYTES * points.shape[1]
+    each += NEIGHBOUR_BYTES * neighbours
+    nbytes = count // ranks * each
+    if ranks > 1:
+        nbytes += count * GATHERED_POINT_BYTES
+    source = arguments.points or arguments.model
+    check_room(FREE_MEMORY, source, nbytes, "the forest of its points")
 
 
 def write(
@@ -195,11 +211,13 @@ def write(
     facts: dict[str, object],
     columns: dict[str, "np.ndarray"],
     pictures: "ClusterPictures | None",
+    events: "list[ClusterEvent] | None" = None,
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
-    `result` and `pictures` are None if no requested file needs them. `facts` are
-    attributes and `columns` datasets of the cluster file.
+    `result` and `pictures` are None if no requested file needs them, `events` for
+    points that have not changed. `facts` are attributes and `columns` datasets of the
+    cluster file.
     """
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
@@ -230,9 +248,12 @@ def write(
                 uuid, len(points), forest.total_weight, forest.digest, config
             )
             edges = forest.src, forest.dst, forest.weight
-            names = names_of_ids(arguments.points, table.ids)
+            source = arguments.points or arguments.model
+            names = names_of_ids(source, table.ids)
             write_forest_in(files, arguments.forest, edges, header, names=names)
         save_points(files, arguments.save, points)
+        if events is not None and arguments.events is not None:
+            write_events(files, arguments.events, events)
         if arguments.plot is not None and pictures is not None:
             from ..report.cluster_page import write_cluster_pictures
 

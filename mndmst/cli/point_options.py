@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from ..points.clusters.parameters import Parameter
 
 
-def add_source(parser: Parser) -> None:
+DEFAULT_METRIC = "euclidean"
+
+
+def add_source(parser: Parser, optional: bool = False) -> None:
     """Add the points that a command reads: a file or an example."""
     parser.add_argument(
         "points",
+        nargs="?" if optional else None,
         type=on_disk,
         metavar="POINTS",
         help="file of an array (.npy, .npz) or a table (.csv, .tsv, .txt, .parquet, "
@@ -41,9 +45,14 @@ def add_source(parser: Parser) -> None:
     add_file(parser, "--save", "also write the points to this file", metavar="FILE.npy")
 
 
-def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
-    """Add the points, the outputs and the options of the search."""
-    add_source(parser)
+def add_points(
+    parser: Parser, output: str, pictures: Sequence[str], optional: bool = False
+) -> None:
+    """Add the points, the outputs and the options of the search.
+
+    POINTS may be left out if they are `optional`.
+    """
+    add_source(parser, optional)
     add_overwrite(parser)
     add_outputs(parser, output)
     add_file(
@@ -54,7 +63,6 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     add_plot(parser, pictures)
     parser.add_argument(
         "--metric",
-        default="euclidean",
         metavar="NAME",
         help="euclidean, manhattan, chebyshev, cosine, correlation, haversine of "
         "latitude and longitude in radians; or, comparing all pairs of points, hamming "
@@ -62,7 +70,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         "loci that differ) of a table of alleles, minkowski, seuclidean, mahalanobis, "
         "sqeuclidean, braycurtis, canberra, and of binary rows dice, rogerstanimoto, "
         "russellrao, sokalsneath, yule; or precomputed: POINTS is a matrix of "
-        "distances, with or without names",
+        f"distances, with or without names (default: {DEFAULT_METRIC})",
     )
     parser.add_argument(
         "--from",
@@ -175,7 +183,8 @@ def settle_metric(arguments: argparse.Namespace) -> None:
         for name in ("from", "missing", "missing_rule", "p")
         if getattr(arguments, name) is not None
     }
-    metric = ALIASES.get(arguments.metric, arguments.metric)
+    metric = arguments.metric or DEFAULT_METRIC
+    metric = ALIASES.get(metric, metric)
     offered = (*METRICS, *ALL_PAIRS, "precomputed")
     if metric not in offered:
         raise ConfigError(f"no metric '{metric}'; give one of {', '.join(offered)}")

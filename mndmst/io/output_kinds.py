@@ -32,7 +32,7 @@ from .file_access import (
     read_attribute,
 )
 
-_HDF5 = (".h5", ".hdf5", "")
+HDF5 = (".h5", ".hdf5", "")
 _PICTURE = (".png", ".svg", ".pdf")
 INDEX_NAME = "index.h5"  # of a directory of shards, where no other output goes
 MARKED = (".h5", ".hdf5", ".json", ".geojson", "")  # suffixes of files with a mark
@@ -54,18 +54,22 @@ class Kind(NamedTuple):
 
 FOREST = Kind(
     "forest",
-    _HDF5,
+    HDF5,
     "mndmst-forest",
     "mndmst convert makes .csv, .parquet and others of a forest",
 )
 # The forest as a table of edges, which the writer chooses by the ending
-FOREST_OR_TABLE = FOREST._replace(endings=(*_HDF5, ".csv", ".tsv"))
-LABELS = Kind("file of labels", (*_HDF5, ".csv", ".tsv"), "mndmst-labels")
-CLUSTERS = Kind("cluster file", (*_HDF5, ".csv", ".nwk"), "mndmst-clusters")
+FOREST_OR_TABLE = FOREST._replace(endings=(*HDF5, ".csv", ".tsv"))
+LABELS = Kind("file of labels", (*HDF5, ".csv", ".tsv"), "mndmst-labels")
+CLUSTERS = Kind(
+    "cluster file", (*HDF5, ".csv", ".parquet", ".arrow", ".nwk"), "mndmst-clusters"
+)
+MODEL = CLUSTERS._replace(endings=HDF5)
 PREDICTIONS = CLUSTERS._replace(
-    name="file of predicted labels", endings=(*_HDF5, ".csv")
+    name="file of predicted labels", endings=(*HDF5, ".csv", ".parquet", ".arrow")
 )
 FOREST_CHANGES = Kind("table of changes of a forest", (".csv", ".tsv"))
+EVENTS = Kind("table of events of clusters", (".csv",))
 ROOTED = Kind("rooted forest", (".csv", ".tsv", ".nwk"))
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))

@@ -305,6 +305,17 @@ def read_typed_points(
     return TextPoints(points, _joined(ids) if ids else None, chosen)
 
 
+def typed_ids(table: ParquetTable, position: int) -> np.ndarray:
+    """Return the ids that a column of a Parquet or Arrow file has."""
+    count, name = sum(table.group_rows), table.columns()[position].name
+    check_room(FREE_MEMORY, table.path, POINT_TYPED_COPIES * 8 * count, "its ids")
+    ids: list[np.ndarray] = []
+    for first, batch in table.rows(0, count, [position]):
+        check_complete(f"{table.path}: column {titled(name)}", batch.columns[0], first)
+        ids.append(np.asarray(batch.columns[0].to_numpy(zero_copy_only=False)))
+    return _joined(ids) if ids else np.empty(0, np.int64)
+
+
 def _joined(ids: list[np.ndarray]) -> np.ndarray:
     """Return ids as int64 if all are, else as text."""
     if all(piece.dtype.kind in "iu" and piece.dtype != np.uint64 for piece in ids):

@@ -2,8 +2,8 @@
 
 docs/files.md describes it. The file of `predict` has the labels and probabilities of
 new points, whose labels may exceed their number. The file of `linkage` has the
-dendrogram alone. A file whose name ends in `.csv` has the ids, labels and probabilities
-as text, or that dendrogram; one in `.nwk` has the dendrogram as Newick trees.
+dendrogram alone. A table has the ids, labels and probabilities, or that dendrogram; a
+file whose name ends in `.nwk` has the dendrogram as Newick trees.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from h5py import string_dtype
 
-from ...host.errors import InputError
+from ...host.errors import InputError, optional
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import CLUSTER_COPIES, LABEL_COPIES
 from ..atomic_output import AtomicOutput
@@ -34,14 +34,15 @@ from ..memory_limit import check_room
 from ..names import NameSource, names_of_values
 from ..output_kinds import CLUSTERS, hdf5_mark
 from .newick import leaf_names, write_newick
-from .text_tables import name_cells, number_cells, quoted, text_cells, write_rows
+from .text_tables import Cells, name_cells, quoted, text_cells, write_rows
 
 FORMAT = CLUSTERS.format
 VERSION = 1
 REMAKE = "Cluster again"
-COUNTS = ("num_vertices", "num_clusters")
+COUNTS = ("num_vertices", "num_clusters", "next_number")
 _NO_CLUSTERS = "has no clusters. Give what cluster has written."
 _NO_DENDROGRAM = "has no dendrogram. Give what hdbscan, linkage or cluster has written."
+TABLES = (".csv", ".parquet", ".arrow")
 # Bytes of a letter in an array of texts and in its encoded copy
 TEXT_BYTES = 4 + 4
 
@@ -58,9 +59,9 @@ def write_clusters(
     `columns` are datasets by name. `names` of vertices name the rows of a table and
     the leaves of trees, and are the dataset `ids` of an HDF5 file.
     """
-    if path.suffix == ".csv":
+    if path.suffix in TABLES:
         id_name = str(attributes.get("ids-name", "id"))
-        _write_text(path, id_name, columns, files, names)
+        _write_table(path, id_name, columns, files, names)
         return
     if path.suffix == ".nwk":
         with (
@@ -93,36 +94,45 @@ def _id_column(path: Path, names: NameSource) -> np.ndarray:
     return np.array(texts, np.str_)
 
 
-def _write_text(
+def _write_table(
     path: Path,
     id_name: str,
     columns: dict[str, np.ndarray],
     files: AtomicOutput,
     names: NameSource | None,
 ) -> None:
-    """Write a line for each vertex, or for each step of a dendrogram alone."""
-    with (
-        files.file(path, CLUSTERS) as temporary,
-        temporary.open("w", encoding="utf-8") as file,
-    ):
-        if "labels" not in columns:
-            file.write("cluster1,cluster2,distance,size\n")
-            rows = columns["linkage"]
-            ends, size = rows[:, :2].T.astype(np.int64), rows[:, 3].astype(np.int64)
-            write_rows(file, (*ends, rows[:, 2], size), [number_cells] * 4)
-            return
-        labels = columns["labels"]
-        table = [("vertex", np.arange(len(labels)), name_cells(path, names))]
+    """Write a row for each vertex, or for each step of a dendrogram alone."""
+    if "labels" in columns:
+        table = [("vertex", np.arange(len(columns["labels"])))]
         if "ids" in columns:
-            table.append(
-                (quoted(path, id_name), columns["ids"], partial(text_cells, path))
-            )
-        table.append(("label", labels, number_cells))
+            table.append((id_name, columns["ids"]))
+        table.append(("label", columns["labels"]))
         if "probabilities" in columns:
-            table.append(("probability", columns["probabilities"], number_cells))
-        header, written, cells = zip(*table, strict=True)
-        file.write(",".join(header) + "\n")
-        write_rows(file, written, cells)
+            table.append(("probability", columns["probabilities"]))
+    else:
+        names = None
+        rows = columns["linkage"]
+        ends, size = rows[:, :2].T.astype(np.int64), rows[:, 3].astype(np.int64)
+        table = [("cluster1", ends[0]), ("cluster2", ends[1])]
+        table += [("distance", rows[:, 2]), ("size", size)]
+    header, values = zip(*table, strict=True)
+    with files.file(path, CLUSTERS) as temporary:
+        if path.suffix == ".csv":
+            cells: list[Cells] = [partial(text_cells, path)] * len(header)
+            if names is not None:
+                cells[0] = name_cells(path, names)
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(",".join(quoted(path, name) for name in header) + "\n")
+                write_rows(file, values, cells)
+            return
+        if names is not None:
+            values = (_id_column(path, names), *values[1:])
+        arrow = optional("pyarrow", "formats")
+        typed = arrow.Table.from_arrays(list(map(arrow.array, values)), header)
+        if path.suffix == ".parquet":
+            optional("pyarrow.parquet", "formats").write_table(typed, temporary)
+        else:
+            optional("pyarrow.feather", "formats").write_feather(typed, temporary)
 
 
 def is_clusters(path: Path) -> bool:
@@ -202,10 +212,12 @@ def read_labels(path: str | Path) -> np.ndarray:
         check_room(FREE_MEMORY, path, nbytes, "the list of labels")
         labels = read_dataset(path, dataset)
         check_counts(file, *COUNTS)
-        clusters = 0
-        if "num_clusters" in file.attrs:
-            clusters = count_attribute(file, "num_clusters")
-    limit = max(len(labels), clusters)
+        limits = [
+            count_attribute(file, name)
+            for name in ("num_clusters", "next_number")
+            if name in file.attrs
+        ]
+    limit = max([len(labels), *limits])
     if labels.dtype != np.int64 or (labels >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
     return labels

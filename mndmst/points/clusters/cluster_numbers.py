@@ -59,6 +59,27 @@ class ClusterNumbers:
             return labels.copy()
         return np.where(labels < 0, labels, self.numbers[np.maximum(labels, 0)])
 
+    def labels_of(self, shown: np.ndarray) -> np.ndarray:
+        """Return the labels of points from their numbers; the inverse of `of`.
+
+        A number of no cluster becomes a label that is too large.
+        """
+        order = np.argsort(self.numbers)
+        index = np.searchsorted(self.numbers, shown, sorter=order)
+        unknown = len(order)
+        labels = np.append(order, unknown)[index]
+        known = np.append(self.numbers, -1)[labels] == shown
+        return np.where(shown < 0, shown, np.where(known, labels, unknown))
+
+    def consistent(self, most: int) -> bool:
+        """Return whether at most so many clusters have a number each, all different."""
+        numbers = self.numbers
+        return bool(
+            len(numbers) <= most
+            and len(np.unique(numbers)) == len(numbers)
+            and ((numbers >= 0) & (numbers < self.next_number)).all()
+        )
+
 
 @dataclass(frozen=True)
 class LabelledPoints:

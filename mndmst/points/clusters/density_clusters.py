@@ -42,6 +42,21 @@ class DensityRule:
         given = self.min_samples
         return self.min_cluster_size if given is None else given
 
+    @property
+    def parameters(self) -> "RuleValues":
+        """The parameters from which `density_rule` makes this rule."""
+        selection = self.selection
+        return RuleValues(
+            min_cluster_size=self.min_cluster_size,
+            min_samples=self.min_samples,
+            cluster_selection_method=selection.method,
+            cluster_selection_epsilon=selection.epsilon,
+            cluster_selection_epsilon_max=selection.epsilon_max,
+            cluster_selection_persistence=self.persistence,
+            allow_single_cluster=selection.allow_single_cluster,
+            max_cluster_size=selection.max_cluster_size,
+        )
+
     def check_points(self, count: int) -> None:
         """Raise ConfigError if `min_samples` is given and exceeds the points."""
         if self.min_samples is not None and self.min_samples > count - 1:

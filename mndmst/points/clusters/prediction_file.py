@@ -44,11 +44,12 @@ from ...io.memory_limit import check_room
 from ...io.results.clusters_file import check_format
 from ..pairwise_forest import check_forest
 from .cluster_measures import exemplars_of
+from .cluster_numbers import ClusterNumbers
 from .condensed import CondensedTree
 from .density import Clustering
 from .density_clusters import DensityClusters, DensityRule
 from .parameters import PARAMETERS
-from .prediction import FlatMembership, TrainingPoints, predicted_labels
+from .prediction import Connections, FlatMembership, TrainingPoints, predicted_labels
 
 REMAKE = "run mndmst hdbscan again with --prediction-data"
 
@@ -105,7 +106,8 @@ class StoredModel:
     rule: str  # in words, as the file records it
     tree: CondensedTree
     chosen: np.ndarray  # bool, by cluster of the tree: the selected ones
-    labels: np.ndarray
+    labels: np.ndarray  # 0, 1, ...; see `numbers`
+    numbers: ClusterNumbers  # those of the clusters that users see
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -142,8 +144,15 @@ class StoredModel:
         points = column("prediction/points")
         if points.dtype != np.float32:
             points = points.astype(np.float64, copy=False)
-        labels = column("labels", np.int64)
+        shown = column("labels", np.int64)
         mass = column("prediction/mass", np.float64)
+        if "numbers" in file:  # of points that have changed
+            known = column("numbers", np.int64)
+            numbers = ClusterNumbers(known, count_attribute(file, "next_number"))
+        else:
+            flat = min(int(shown.max(initial=-1)) + 1, len(mass))
+            numbers = ClusterNumbers.first(flat)
+        labels = numbers.labels_of(shown)
         rows = len(labels) + len(mass) - 1
         size = column("condensed/size", np.int64, rows)
         dimensions = count_attribute(file, "dimensions")
@@ -168,6 +177,7 @@ class StoredModel:
             ),
             chosen=column("prediction/selected", np.bool_, len(mass)),
             labels=labels,
+            numbers=numbers,
         )
 
     def _consistent(self) -> bool:
@@ -183,7 +193,8 @@ class StoredModel:
             and PARAMETERS["alpha"].allows(self.alpha)
             and ((parent >= 0) & (parent < clusters)).all()
             and (above[1:] < np.arange(1, clusters)).all()
-            and (self.labels < clusters).all()
+            and (self.labels < len(self.numbers.numbers)).all()
+            and self.numbers.consistent(clusters)
             and (self.non_finite != "error" or np.isfinite(self.points).all())
             and not np.isnan(tree.distance).any()
             and PARAMETERS["cluster_selection_epsilon"].allows(self.epsilon)
@@ -237,9 +248,10 @@ class StoredModel:
     ) -> Clustering:
         """Return the labels and probabilities of new points.
 
-        `source` names the points in errors, `noise` is as in `HDBSCAN`. The
-        result is equal, bit by bit, to that of `HDBSCAN.approximate_predict`. Raises
-        InputError if the points have other dimensions, or do not suit the metric.
+        Labels are the clusters' numbers. `source` names the points in errors, `noise`
+        is as in `HDBSCAN`. The result is equal, bit by bit, to that of
+        `HDBSCAN.approximate_predict`. Raises InputError if the points have other
+        dimensions, or do not suit the metric.
         """
         dimensions = self.points.shape[1]
         if points.shape[1] != dimensions:
@@ -257,8 +269,13 @@ class StoredModel:
         flat = Clustering(
             *predicted_labels(self.tree, self.chosen, self.labels, self.epsilon, joined)
         )
-        if noise == "keep":
-            return flat
+        if noise == "nearest":
+            flat = self._without_noise(flat, points, joined)
+        return flat._replace(labels=self.numbers.of(flat.labels))
+
+    def _without_noise(
+        self, flat: Clustering, points: np.ndarray, joined: Connections
+    ) -> Clustering:
         membership = FlatMembership(
             self.tree,
             self.chosen,

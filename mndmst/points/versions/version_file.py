@@ -1,0 +1,240 @@
+"""A version of points in the cluster file of `hdbscan --prediction-data`.
+
+`hdbscan --model` goes on from it. The file has, beside the data of prediction
+(`clusters.prediction_file`)::
+
+    clusters.h5
+        @ parameters             JSON: those of the rule that are not the defaults
+        @ approximate, exact     options and outcome of the search, see `PointForest`
+        @ certain                `PointForest.certain`
+        @ point_version          batches so far
+        @ next_point             points so far
+        @ next_number            larger than the numbers of all clusters so far
+        labels                   the numbers of the points' clusters
+        numbers                  int64: the numbers of the clusters of `persistence`
+        version/src, dst, weight the forest
+        version/point            int64: by row, the number of the point
+        version/ids              ids of all points so far, if users gave them
+
+A file of points that have not changed leaves out `numbers`, `version/point` and
+`version/ids`: clusters and points are numbered from 0, and `ids` has the ids.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+import h5py
+import numpy as np
+
+from ...api.forest import Forest, labels_of
+from ...host.errors import InputError, about
+from ...host.memory import FREE_MEMORY
+from ...host.memory_costs import TRAINING_COPIES
+from ...io.file_access import (
+    count_attribute,
+    flag_attribute,
+    open_hdf5,
+    reading,
+    text_attribute,
+)
+from ...io.hdf5_reader import checked_dataset, read_dataset
+from ...io.memory_limit import check_room
+from ..clusters.cluster_numbers import (
+    ClusterEvent,
+    ClusterNumbers,
+    LabelledPoints,
+    renumbered,
+)
+from ..clusters.density_clusters import DensityClusters, DensityRule, clusters_of
+from ..clusters.parameters import PARAMETERS, Value
+from ..clusters.prediction_file import REMAKE, StoredModel
+from ..point_forest import PointForest
+from .point_batch import PointIds
+from .point_version import ForestRule, PointVersion
+from .user_ids import UserIds
+
+FIRST_ID_NAME = "id"  # the column of ids if no user gave them
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """The version of points that a cluster file has."""
+
+    parameters: dict[str, Value]  # of the rule
+    approximate: bool
+    number: int
+    point_forest: PointForest
+    point_ids: PointIds
+    user_ids: UserIds
+
+    @classmethod
+    def read(cls, model: StoredModel) -> "StoredVersion":
+        """Read the version from the file of a model.
+
+        Raises InputError if the file has none, or is damaged.
+        """
+        with reading(model.path, REMAKE), open_hdf5(model.path) as file:
+            if "version" not in file:
+                raise InputError(
+                    f"{model.path}: has no forest to go on from. {REMAKE.capitalize()}."
+                )
+            return cls._from(model, file)
+
+    @classmethod
+    def _from(cls, model: StoredModel, file: h5py.File) -> "StoredVersion":
+        path, count = model.path, len(model.points)
+
+        def column(name: str, length: int | None = None) -> np.ndarray:
+            dataset = checked_dataset(path, file, name, length, REMAKE.capitalize())
+            room = TRAINING_COPIES * max(8, dataset.dtype.itemsize) * len(dataset)
+            check_room(FREE_MEMORY, path, room, f"its dataset {name}")
+            found = read_dataset(path, dataset)
+            if found.dtype.kind == "S":
+                return np.char.decode(found, "utf-8")
+            return found
+
+        weight = column("version/weight").astype(np.float64, copy=False)
+        src = column("version/src", len(weight)).astype(np.int64, copy=False)
+        dst = column("version/dst", len(weight)).astype(np.int64, copy=False)
+        ends = ((src >= 0) & (src < dst) & (dst < count)).all()
+        if not ends or np.isnan(weight).any() or len(weight) >= count:
+            raise _damaged(model)
+        labels = labels_of(count, src, dst)
+        if len(np.unique(labels)) + len(weight) != count:
+            raise _damaged(model)
+        numbers, given, id_name = np.arange(count), None, FIRST_ID_NAME
+        if "ids-name" in file.attrs:
+            id_name = text_attribute(file, "ids-name")
+        if "version/point" in file:
+            numbers = column("version/point", count).astype(np.int64, copy=False)
+            if "version/ids" in file:
+                given = column("version/ids")
+        elif "ids" in file:
+            given = column("ids", count)
+        next_point = count_attribute(file, "next_point")
+        if not ((numbers >= 0) & (numbers < next_point)).all():
+            raise _damaged(model)
+        if len(np.unique(numbers)) != count or (
+            given is not None and len(given) != next_point
+        ):
+            raise _damaged(model)
+        parameters = json.loads(text_attribute(file, "parameters"))
+        if not isinstance(parameters, dict) or not parameters.keys() <= set(PARAMETERS):
+            raise _damaged(model)
+        forest = PointForest(
+            Forest(src, dst, weight, labels),
+            count_attribute(file, "certain"),
+            flag_attribute(file, "exact"),
+            model.search,
+        )
+        # Points get the next numbers, so no removed one can be given again
+        point_ids = PointIds(numbers, np.empty(0, np.int64), next_point)
+        number = count_attribute(file, "point_version")
+        return cls(
+            parameters,
+            flag_attribute(file, "approximate"),
+            number,
+            forest,
+            point_ids,
+            UserIds(given, id_name),
+        )
+
+    def version(self, model: StoredModel, rule: ForestRule) -> PointVersion:
+        """Return the version; with another rule than the stored one, its forest anew.
+
+        Raises InputError if a point is not finite, or two have one id.
+        """
+        with about(model.path):
+            self.user_ids.check()
+            same = rule.min_samples == model.min_samples
+            first = PointVersion.first(
+                model.points, rule, point_forest=self.point_forest if same else None
+            )
+        return replace(first, number=self.number, point_ids=self.point_ids)
+
+
+def first_facts(
+    rule: DensityRule, approximate: bool, point_forest: PointForest, points: int
+) -> dict[str, object]:
+    """Return the attributes of points that have not changed."""
+    differing = {
+        name: value
+        for name, value in rule.parameters.items()
+        if value != PARAMETERS[name].default
+    }
+    return {
+        "parameters": json.dumps(differing),
+        "approximate": approximate,
+        "exact": point_forest.exact,
+        "certain": point_forest.certain,
+        "point_version": 0,
+        "next_point": points,
+    }
+
+
+def forest_columns(point_forest: PointForest) -> dict[str, np.ndarray]:
+    """Return the datasets of a version's forest."""
+    forest = point_forest.forest
+    return {
+        "version/src": forest.src,
+        "version/dst": forest.dst,
+        "version/weight": forest.weight,
+    }
+
+
+@dataclass(frozen=True)
+class ChangedClusters:
+    """The clusters of a version, which has followed from that of a model."""
+
+    version: PointVersion
+    coordinates: list[str]  # their names; empty if there are none
+    user_ids: UserIds
+    clusters: DensityClusters
+    numbers: ClusterNumbers
+    events: list[ClusterEvent]
+
+    @classmethod
+    def of(
+        cls,
+        model: StoredModel,
+        before: PointVersion,
+        after: PointVersion,
+        user_ids: UserIds,
+        rule: DensityRule,
+    ) -> "ChangedClusters":
+        """Return the clusters `after` a change; `model` has those `before`.
+
+        `user_ids` are those of all points.
+        """
+        clusters = clusters_of(after.point_forest, rule, after.rule.threads)
+        old = LabelledPoints(user_ids.ranks_of(before.ids), model.labels)
+        new = LabelledPoints(user_ids.ranks_of(after.ids), clusters.flat.labels)
+        numbers, events = renumbered(model.numbers, old, new, after.number)
+        return cls(after, model.coordinates, user_ids, clusters, numbers, events)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The attributes of the file, in place of some of `first_facts`."""
+        return {
+            "point_version": self.version.number,
+            "next_point": self.version.next_id,
+            "next_number": self.numbers.next_number,
+        }
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The datasets of the file, beside `forest_columns`."""
+        columns = {
+            "version/point": self.version.ids,
+            "numbers": self.numbers.numbers,
+        }
+        if self.user_ids.given is not None:
+            columns["version/ids"] = self.user_ids.given
+        return columns
+
+
+def _damaged(model: StoredModel) -> InputError:
+    return InputError(
+        f"{model.path}: its version of points contradicts itself. "
+        f"{REMAKE.capitalize()}."
+    )

@@ -1,0 +1,293 @@
+"""`mndmst hdbscan --model`: points come and go, and clusters keep their numbers."""
+
+import csv
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import mndmst
+from mndmst.__main__ import main
+from mndmst.api.forest import Forest
+
+CENTRES = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])
+SIZE = "--min-cluster-size 5 --min-samples 3"
+
+
+def blob(centre: int, count: int, seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return CENTRES[centre] + random.normal(size=(count, 2)).round(2)
+
+
+def write_table(path: Path, points: np.ndarray, ids: list | None = None) -> Path:
+    head = ["x", "y"] if ids is None else ["id", "x", "y"]
+    rows = points.tolist()
+    if ids is not None:
+        rows = [[name, *row] for name, row in zip(ids, rows, strict=True)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+def run(command: str) -> None:
+    assert main([*command.split(), "-q"]) == 0
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model of two clusters of 20 points with the ids p0, p1, ..., and changes."""
+    old = np.concatenate([blob(0, 20, 1), blob(1, 20, 2)])
+    write_table(tmp_path / "old.csv", old, [f"p{i}" for i in range(40)])
+    new = np.concatenate([blob(0, 5, 3), blob(2, 15, 4)])
+    write_table(tmp_path / "new.csv", new, [f"q{i}" for i in range(20)])
+    (tmp_path / "gone.txt").write_text("".join(f"p{i}\n" for i in range(25, 32)))
+    model = tmp_path / "model.h5"
+    run(f"hdbscan {tmp_path}/old.csv -o {model} --prediction-data {SIZE}")
+    return tmp_path
+
+
+def test_yesterdays_model_goes_on_and_clusters_keep_their_numbers(folder: Path) -> None:
+    go_on = f"hdbscan --model {folder}/model.h5 --overwrite -o {folder}/labels.csv"
+    run(f"{go_on} --insert {folder}/new.csv --remove {folder}/gone.txt")
+    labels = {row["id"]: row["label"] for row in rows_of(folder / "labels.csv")}
+    assert len(labels) == 53
+    assert {labels[f"p{i}"] for i in range(20)} == {"0"}
+    assert {labels[f"q{i}"] for i in range(5, 20)} == {"2"}
+    # The first cluster goes, and the one that has its label 0 keeps the number 1
+    (folder / "gone.txt").write_text(
+        "".join([*(f"p{i}\n" for i in range(20)), *(f"q{i}\n" for i in range(5))])
+    )
+    write_table(folder / "new.csv", blob(3, 9, 5), [f"r{i}" for i in range(9)])
+    changes = f"--insert {folder}/new.csv --remove {folder}/gone.txt"
+    run(f"{go_on} {changes} --events {folder}/events.csv")
+    labels = {row["id"]: row["label"] for row in rows_of(folder / "labels.csv")}
+    assert labels["p39"] == "1"
+    assert labels["q19"] == "2"
+    assert {labels[f"r{i}"] for i in range(9)} == {"3"}
+    assert (folder / "events.csv").read_text().splitlines() == [
+        "version,kind,old,new,old_sizes,new_sizes",
+        "2,born,,3,,9",
+        "2,died,0,,25,",
+    ]
+
+
+def test_new_points_are_predicted_to_be_in_clusters_of_these_numbers(
+    folder: Path,
+) -> None:
+    model = f"{folder}/model.h5"
+    (folder / "gone.txt").write_text("".join(f"p{i}\n" for i in range(20)))
+    changes = f"--insert {folder}/new.csv --remove {folder}/gone.txt"
+    run(f"hdbscan --model {model} {changes} -o {folder}/labels.csv")
+    run(f"predict {model} {folder}/new.csv -o {folder}/predicted.h5")
+    with h5py.File(folder / "predicted.h5") as file:
+        predicted = [str(label) for label in file["labels"]]
+    labels = [row["label"] for row in rows_of(folder / "labels.csv")]
+    assert predicted == labels[-20:]
+    assert predicted[-1] == "2"
+    run(f"convert {folder}/predicted.h5 {folder}/predicted.csv")
+
+
+@pytest.mark.parametrize(
+    ("metric", "ids"),
+    [
+        ("euclidean", None),
+        ("euclidean", "integers"),
+        ("manhattan", "texts"),
+        ("cosine", None),
+        ("braycurtis", None),
+        ("euclidean --boxsize 12", None),
+        ("euclidean --alpha 2", None),
+        ("chebyshev --allow-single-cluster --cluster-selection-epsilon 2", None),
+    ],
+)
+def test_clusters_and_forest_are_those_of_a_fresh_fit(
+    tmp_path: Path, metric: str, ids: str | None
+) -> None:
+    random = np.random.default_rng(7)
+    points = np.abs(random.normal(size=(150, 3)).round(1)) + 0.1
+    names = None
+    if ids == "integers":
+        names = random.permutation(150).tolist()
+    if ids == "texts":
+        names = [f"name {i}" for i in range(150)]
+    np.save(tmp_path / "present.npy", points[20:])
+    first, last = slice(100), slice(100, 150)
+    write_table_of = {"old.csv": first, "new.csv": last}
+    for name, rows in write_table_of.items():
+        own = None if names is None else names[rows]
+        with (tmp_path / name).open("w", newline="") as file:
+            head = ["x", "y", "z"] if own is None else ["id", "x", "y", "z"]
+            lines = points[rows].tolist()
+            if own is not None:
+                lines = [[i, *line] for i, line in zip(own, lines, strict=True)]
+            csv.writer(file).writerows([head, *lines])
+    gone = range(20) if names is None else names[:20]
+    (tmp_path / "gone.csv").write_text("id\n" + "".join(f"{i}\n" for i in gone))
+    options = f"--metric {metric} --min-cluster-size 4"
+    model, fresh = tmp_path / "model.h5", tmp_path / "fresh.h5"
+    run(f"hdbscan {tmp_path}/old.csv -o {model} --prediction-data {options}")
+    run(
+        f"hdbscan {tmp_path}/old.csv --model {model} --insert {tmp_path}/new.csv "
+        f"--remove {tmp_path}/gone.csv --forest {tmp_path}/forest.h5 "
+        f"--save {tmp_path}/saved.npy"
+    )
+    run(
+        f"hdbscan {tmp_path}/present.npy -o {fresh} --prediction-data {options} "
+        f"--forest {tmp_path}/fitted.h5"
+    )
+    forest, fitted = (Forest.read(tmp_path / f"{n}.h5") for n in ("forest", "fitted"))
+    assert forest.digest == fitted.digest
+    assert np.load(tmp_path / "saved.npy").tobytes() == points[20:].tobytes()
+    run(f"verify {tmp_path}/saved.npy {tmp_path}/forest.h5")
+    with h5py.File(model) as changed, h5py.File(fresh) as fitted_file:
+        for name in ("probabilities", "outlier_scores", "persistence", "linkage"):
+            assert changed[name][:].tobytes() == fitted_file[name][:].tobytes(), name
+        labels, numbers = fitted_file["labels"][:], changed["numbers"][:]
+        shown = np.where(labels < 0, -1, np.append(numbers, -1)[labels])
+        assert changed["labels"][:].tolist() == shown.tolist()
+        assert changed.attrs["graph-uuid"] == fitted_file.attrs["graph-uuid"]
+
+
+def test_parameters_are_those_of_the_model_unless_they_are_given(folder: Path) -> None:
+    go_on = f"hdbscan --model {folder}/model.h5 --remove {folder}/gone.txt"
+    run(f"{go_on} --min-cluster-size 12")
+    points = np.concatenate([blob(0, 20, 1), blob(1, 20, 2)])
+    fitted = mndmst.HDBSCAN(12, 3).fit(np.delete(points, range(25, 32), axis=0))
+    with h5py.File(folder / "model.h5") as file:
+        assert file["labels"][:].tolist() == fitted.labels_.tolist()
+        assert (
+            file.attrs["rule"]
+            .decode()
+            .startswith("hdbscan min_cluster_size 12 min_samples 3 ")
+        )
+
+
+FAULTS = [
+    ("", "model.h5: nothing changes; give --insert or --remove"),
+    ("--remove {0}/none.txt", "none.txt: no such file"),
+    ("--remove {0}/unknown.txt", "unknown.txt: the id 'x9' is not that of a present"),
+    ("--remove {0}/twice.txt", "twice.txt: the id 'p3' is there twice."),
+    ("--remove {0}/columns.csv", "columns.csv: has columns a, b, and the ids are in"),
+    ("--remove {0}/all.txt", "all.txt: has the ids of all points"),
+    ("--remove {0}/ids.json", "ids.json: give ids in a file whose name ends in"),
+    ("--insert {0}/old.csv", "old.csv: the id 'p0' was given before."),
+    ("--insert {0}/bare.csv", "bare.csv: has no column of ids, and the points so far"),
+    ("--insert {0}/three.csv", "three.csv: its coordinates are x, y, z"),
+    ("--insert {0}/nan.csv", "nan.csv: point 0 (from 0) has a coordinate that is not"),
+    ("--insert {0}/new.csv --metric cosine", "--metric does not go with --model"),
+    ("--insert {0}/new.csv --min-samples 99", "min_samples (99) must be at most"),
+    ("--insert {0}/new.csv --remove {0}/gone.txt -o {0}/model.h5",
+     "model.h5: two outputs would be written there"),
+    ("--insert {0}/new.csv -o {0}/new.csv", "new.csv: is read by this command"),
+    ("--insert {0}/new.csv --events {0}/e.json", "e.json: give a name in .csv"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "message"), FAULTS)
+def test_a_bad_batch_is_one_sentence_and_changes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: str, message: str
+) -> None:
+    (folder / "unknown.txt").write_text("p1\nx9\n")
+    (folder / "twice.txt").write_text("p3\np3\n")
+    (folder / "columns.csv").write_text("a,b\n1,2\n")
+    (folder / "all.txt").write_text("".join(f"p{i}\n" for i in range(40)))
+    (folder / "ids.json").write_text("[]")
+    (folder / "bare.csv").write_text("x,y\n1,2\n")
+    (folder / "three.csv").write_text("id,x,y,z\na,1,2,3\n")
+    (folder / "nan.csv").write_text("id,x,y\na,nan,1\n")
+    capsys.readouterr()
+    files = {path: path.read_bytes() for path in folder.iterdir()}
+    words = f"hdbscan --model {folder}/model.h5 {options.format(folder)}".split()
+    assert main([*words, "-q"]) == 1
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 1
+    assert message in error[0]
+    assert {path: path.read_bytes() for path in folder.iterdir()} == files
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--model {0}/none.h5 --insert {0}/new.csv", "none.h5: no such file. Make the "
+         "model first: mndmst hdbscan POINTS -o {0}/none.h5 --prediction-data"),
+        ("{0}/new.csv --model {0}/model.h5 --insert {0}/new.csv", "new.csv: has other "
+         "points than version 0 of {0}/model.h5. Leave POINTS out to go on"),
+        ("{0}/old.csv --insert {0}/new.csv", "--insert changes the points of a model"),
+        ("--model {0}/old.csv --insert {0}/new.csv", "old.csv: give a name in .h5"),
+        ("--model {0}/plain.h5 --insert {0}/new.csv", "plain.h5: has no prediction"),
+        ("--model {0}/foreign.h5 --insert {0}/new.csv", "foreign.h5: exists, and is "
+         "not a cluster file that mndmst has written"),
+        ("", "give POINTS, or a model by --model"),
+    ],
+)  # fmt: skip
+def test_only_a_model_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    run(f"hdbscan {folder}/old.csv -o {folder}/plain.h5 {SIZE}")
+    with h5py.File(folder / "foreign.h5", "w") as file:
+        file["labels"] = [0]
+    capsys.readouterr()
+    assert main(["hdbscan", *words.format(folder).split(), "-q"]) == 1
+    assert message.format(folder) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("version/src", np.full(39, 40)),
+        ("version/dst", np.zeros(39)),
+        ("version/weight", np.full(39, np.nan)),
+        ("version/src", np.arange(7)),
+        ("numbers", np.array([1 << 40])),
+    ],
+)
+def test_a_version_that_contradicts_itself_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, value: np.ndarray
+) -> None:
+    with h5py.File(folder / "model.h5", "r+") as file:
+        if name in file:
+            del file[name]
+        file[name] = value
+        file.attrs["next_number"] = 2
+    capsys.readouterr()
+    words = f"hdbscan --model {folder}/model.h5 --insert {folder}/new.csv"
+    assert main([*words.split(), "-q"]) == 1
+    assert f"{folder}/model.h5: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_changes_and_labels_may_be_tables_of_arrow(folder: Path, suffix: str) -> None:
+    def write(name: str, **columns: object) -> Path:
+        path = (folder / name).with_suffix(suffix)
+        if suffix == ".parquet":
+            pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        else:
+            pyarrow.feather.write_feather(pyarrow.table(columns), path)
+        return path
+
+    x, y = blob(2, 15, 4).T
+    new = write("new", id=[f"q{i}" for i in range(15)], x=x, y=y)
+    gone = write("gone", day=[1, 1], id=["p0", "p39"])
+    labels = folder / f"labels{suffix}"
+    changes = f"--insert {new} --remove {gone}"
+    run(f"hdbscan --model {folder}/model.h5 {changes} -o {labels} -o {folder}/l.csv")
+    read = (
+        pyarrow.parquet.read_table
+        if suffix == ".parquet"
+        else pyarrow.feather.read_table
+    )
+    written = read(labels).to_pydict()
+    rows = rows_of(folder / "l.csv")
+    assert list(written) == ["vertex", "id", "label", "probability"]
+    assert written["id"] == [row["id"] for row in rows]
+    assert written["label"] == [int(row["label"]) for row in rows]
+    assert written["probability"] == [float(row["probability"]) for row in rows]
