@@ -9,8 +9,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    "*.md", ".github/*.md", "docker/*.md", "launch/*.md", "launch/packages/*.md",
-    "mndmst/docs/*", "mndmst/io/formats/*.md", "partitions/*.md", "slurm/*.md",
+    "*.md", "docker/*.md", "launch/*.md", "launch/packages/*.md", "mndmst/docs/*",
+    "mndmst/io/formats/*.md", "partitions/*.md", "slurm/*.md",
 )  # fmt: skip
 
 

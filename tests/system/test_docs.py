@@ -99,8 +99,7 @@ def test_every_stage_is_explained() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("*/README.md")]
-    pages += DOCS.glob("*.md")
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *DOCS.glob("*.md")]
     broken = [
         f"{page.relative_to(ROOT)}: {target}"
         for page in pages
@@ -199,14 +198,18 @@ def test_the_glossary_is_short_and_its_terms_are_in_use() -> None:
     assert [term for term in terms if term not in others] == []
 
 
-def test_architecture_is_short_and_its_paths_exist() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    assert len(text.splitlines()) <= 200
+def test_architecture_is_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 200
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_paths_of_pages_for_developers_exist(name: str) -> None:
+    text = (ROOT / name).read_text()
     named = set(re.findall(r"[\w./]+/[\w.]*|\b\w+\.(?:py|sh|toml)\b", text))
     paths = {
         name for name in named if re.fullmatch(r"[\w./]*(/|\.(py|md|sh|toml))", name)
     }
-    assert len(paths) > 80
+    assert len(paths) > 40
     missing = {
         name
         for name in paths

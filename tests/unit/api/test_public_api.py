@@ -17,7 +17,7 @@ import mndmst
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("mndmst/docs/*.md")]
 # Pages for those who change the program.
-OF_MAINTAINERS = {"ARCHITECTURE.md"}
+OF_MAINTAINERS = {"ARCHITECTURE.md", "CONTRIBUTING.md"}
 HEAVY = ("numba", "llvmlite", "mpi4py", "cupy", "h5py", "scipy", "pandas", "pyarrow")
 MACHINERY = ("mndmst.kernels", "mndmst.native", "mndmst.comm", "mndmst.backends")
 
