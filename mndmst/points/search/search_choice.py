@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from ...backends import Accelerator, find_accelerator, holder_of
+from ...backends import Accelerator, accelerators, find_accelerator, holder_of
 from ...backends.base import DeviceMemoryError
 from ...host.errors import ConfigError
 from ...kernels.threads import Threads
@@ -39,6 +39,8 @@ SEARCHES = ("auto", "tree", "product")
 FEW_POINTS, FEW_DIMENSIONS = 1 << 11, 4
 # Points of the samples, and queries. Smaller samples overstate the visits of trees.
 SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
+# Queries whose distances from a sample fit a core's cache together.
+TOGETHER = 8
 # `point_search.VISIT` and `FIXED` of a device, and the fewest points that it searches.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 # Time for a point that a walk visits on a device, in times of a multiplication of one
@@ -62,8 +64,8 @@ PARTS = (2, 4, 8, 16, 32, 64, 128)
 # Takes a sample of points, a number of neighbours and the number of all points. Returns
 # how many points a query of their tree visits.
 Probe = Callable[[PointCoordinates, int, int], float]
-# Returns the accelerator of a kind, or None and why there is none.
-FindDevice = Callable[[str], tuple[Accelerator | None, str | None]]
+# Returns the accelerator that searches; if its start does not pay, only a started one.
+FindDevice = Callable[[bool], Accelerator | None]
 
 
 @dataclass(frozen=True)
@@ -107,15 +109,37 @@ def estimate_visits(points: PointCoordinates, neighbours: int, count: int) -> fl
 def _count_visits(sample: np.ndarray, neighbours: int) -> float:
     """Return a lower bound of the mean number of points that a query visits."""
     tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
-    queries = sample[:QUERIES]
-    square = (sample * sample).sum(axis=1)
-    squares = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
     k = min(neighbours, len(sample) - 1)
-    radius = np.maximum(np.partition(squares, k, axis=1)[:, k], 0)
+    square = np.einsum("ij,ij->i", sample, sample)
+    radius = np.empty(QUERIES)
+    for begin in range(0, QUERIES, TOGETHER):
+        some = slice(begin, begin + TOGETHER)
+        squares = -2 * (sample[some] @ sample.T)
+        squares += square
+        kth = [_smallest(row, k) for row in squares]
+        radius[some] = np.maximum(kth + square[some], 0)
     # No node is in the component of a query.
     component = np.zeros(QUERIES, np.uint32)
     of_node = np.ones(len(tree.left), np.uint32)
-    return count_visited(tree, queries, radius, component, of_node) / len(queries)
+    visited = count_visited(tree, sample[:QUERIES], radius, component, of_node)
+    # Within a distance of zero there is no box, yet a query visits its own leaf.
+    return max(visited / QUERIES, 1.0)
+
+
+def _smallest(values: np.ndarray, k: int) -> float:
+    """Return the k-th smallest of some values in any order; k begins at 0."""
+    enough = np.partition(values[: 32 * (k + 1)], k)[k]
+    return float(np.partition(values[values <= enough], k)[k])
+
+
+def look_for_device(pays: bool) -> Accelerator | None:
+    """Return the accelerator that searches; see `FindDevice`.
+
+    To look for devices loads a library, in 0.3 s.
+    """
+    if pays or any(kind.started() for kind in accelerators()):
+        return find_accelerator("auto")[0]
+    return None
 
 
 def choose_search(
@@ -126,7 +150,7 @@ def choose_search(
     count: int = 0,
     device_tree: bool = False,
     probe: Probe = estimate_visits,
-    find_device: FindDevice = find_accelerator,
+    find_device: FindDevice = look_for_device,
 ) -> SearchChoice:
     """Return the faster search for the neighbours of points.
 
@@ -140,7 +164,7 @@ def choose_search(
     if search == "tree":
         return SearchChoice(tree, "asked for")
     if search == "product":
-        device = _device_for(count, neighbours, find_device)
+        device = _device_for(count, neighbours, True, find_device)
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice(tree, f"{metric} distances are not inner products")
@@ -150,8 +174,7 @@ def choose_search(
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", break_even_share(dimensions)
     work = _device_work(count, dimensions)
-    device = _device_for(count, neighbours, find_device)
-    if _worth_start(device, work, START_WORK):
+    if _device_for(count, neighbours, work >= START_WORK, find_device):
         if work < PROBE_WORK:
             if device_tree and dimensions <= FEW_ON_DEVICE:
                 return SearchChoice(tree, "the points are few, and so are dimensions")
@@ -174,31 +197,29 @@ def _device_work(count: int, dimensions: int) -> float:
 
 
 def _device_for(
-    count: int, neighbours: int, find_device: FindDevice
+    count: int, neighbours: int, pays: bool, find_device: FindDevice
 ) -> Accelerator | None:
-    """Return a kind of device that searches faster than the host, if there is one."""
+    """Return the device that searches faster than the host, if there is one.
+
+    `pays` is whether the search takes longer than the start of a device.
+    """
     # `PartedProducts` lists one neighbour more.
     if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
-    return find_device("auto")[0]
-
-
-def _worth_start(device: Accelerator | None, work: float, least: float) -> bool:
-    """Return whether the work pays for starting the device, or it has started."""
-    return device is not None and (work >= least or device.started())
+    return find_device(pays)
 
 
 def suits_device(
     points: PointCoordinates,
     min_samples: int,
-    find_device: FindDevice = find_accelerator,
+    find_device: FindDevice = look_for_device,
 ) -> bool:
     """Return whether a device can hold the tree of points, and starting it pays."""
     count, dimensions = points.values.shape
     if dimensions > MOST_DIMENSIONS or min_samples > MOST_SAMPLES:
         return False
-    device = _device_for(count, min_samples, find_device)
-    return _worth_start(device, count * dimensions, START_TREE)
+    pays = count * dimensions >= START_TREE
+    return _device_for(count, min_samples, pays, find_device) is not None
 
 
 def make_local(

@@ -1,5 +1,7 @@
 """The search by matrix products finds the forest of the tree, bit for bit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -165,8 +167,8 @@ def test_the_probe_chooses_by_what_a_tree_visits():
     assert "visits" in choices["wide"].reason
 
 
-def no_device(kind):
-    return None, "there is none"
+def no_device(pays):
+    return None
 
 
 @pytest.mark.parametrize("dimensions", [5, 8, 9])
@@ -188,15 +190,8 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions):
     assert len(probes) == 2 * (dimensions > 8)
 
 
-class Device:
-    """A device of which only the start is asked."""
-
-    def __init__(self, started):
-        self.started = lambda: started
-
-
-def started_device(kind):
-    return Device(True), None
+def started_device(pays):
+    return object()
 
 
 @pytest.mark.parametrize(
@@ -256,13 +251,37 @@ def test_a_device_multiplies_few_pairs_without_a_probe():
 def test_a_device_starts_for_much_work(count, dimensions, cold, warm, started):
     given = {
         "probe": lambda p, k, count: 0.001 * count,
-        "find_device": lambda kind: (Device(started), None),
+        "find_device": lambda pays: object() if pays or started else None,
     }
     values = np.broadcast_to(np.float32(0), (count, dimensions))
     points = PointCoordinates(values, np.empty(0), np.empty(0), Scale())
     tree = search_choice.suits_device(points, 9, given["find_device"])
     choice = choose_search(points, "euclidean", "auto", 9, device_tree=tree, **given)
     assert choice.name == (warm if started else cold)
+
+
+@pytest.mark.parametrize("pays", [False, True])
+@pytest.mark.parametrize("started", [False, True])
+def test_a_device_is_looked_for_where_it_pays_or_has_started(
+    pays, started, monkeypatch
+):
+    """Loading the library of a device takes longer than many fits."""
+    device = SimpleNamespace(started=lambda: started)
+    monkeypatch.setattr(search_choice, "accelerators", lambda: iter([device]))
+    monkeypatch.setattr(search_choice, "find_accelerator", lambda kind: (device, None))
+    found = search_choice.look_for_device(pays)
+    assert found is (device if pays or started else None)
+
+
+@pytest.mark.parametrize("copies", [40, 3000])
+def test_queries_of_equal_points_visit_a_leaf(copies):
+    """All neighbours of a point with many copies are within a distance of zero."""
+    points = np.random.default_rng(4).random((3000 // copies, 12))
+    coordinates = point_coordinates(np.repeat(points, copies, axis=0), "euclidean")
+    visits = search_choice.estimate_visits(coordinates, 9, 3000)
+    assert 1 <= visits < 40
+    choice = choose_search(coordinates, "euclidean", "auto", 9, find_device=no_device)
+    assert choice.name == "tree"
 
 
 @pytest.mark.parametrize(("count", "expected"), [(20_000, 1), (400_000, 4)])
@@ -297,7 +316,7 @@ def test_a_search_that_does_not_suit_is_refused():
 def test_no_device_is_looked_for_where_the_tree_is_certain(dimensions, search):
     """Loading the library of a device takes longer than many searches."""
 
-    def look(kind):
+    def look(pays):
         raise AssertionError("looked for a device")
 
     points = np.random.default_rng(2).random((1 << 15, dimensions))
