@@ -19,11 +19,13 @@ POINT_TYPES = (
     ("double", 1, "double", 0),
 )  # fmt: skip
 # Of `point_tree`: lengths of neighbour lists for plain and for mutual reachability
-# distances, and the least neighbours listed in addition to `min_samples`; the norm and
-# the lists that are compiled ahead, for up to 10 `min_samples`.
+# distances, and the least neighbours listed in addition to `min_samples`.
 PLAIN_LIST, MUTUAL_LISTS, BEYOND = 6, (8, 12, 18, 34, 66), 2
+# The norm and the lists that are compiled ahead: those for up to 10 `min_samples`, in
+# planes and in space all.
 EUCLIDEAN = 2
-TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))
+TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS))
+SHORT_LISTS, ALL_LISTS = TREE_LISTS[:3], (2, 3)
 
 
 def type_name(dtype: np.dtype) -> str:
@@ -67,7 +69,8 @@ def _ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
         for file in ("point_rows", "point_factors"):
             yield file, {"VALUE": value}
         for dimensions in range(1, MOST_DIMENSIONS + 1):
-            for mutual, listed in TREE_LISTS:
+            lists = TREE_LISTS if dimensions in ALL_LISTS else SHORT_LISTS
+            for mutual, listed in lists:
                 macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)
                 yield "point_tree", macros
 
