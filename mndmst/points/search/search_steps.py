@@ -37,10 +37,13 @@ def run_in_steps(
 ) -> None:
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
-    A piece has at least `least` elements. The first step has `first_step` elements, or
-    two pieces per thread if these are more; its duration is unknown.
+    A piece has at least `least` elements. The first step has `first_step` elements,
+    which take at most STEP seconds, or two pieces per thread if these are more.
     """
-    begin, size, expected = 0, max(least * threads.count * 2, first_step), math.inf
+    begin, size = 0, max(least * threads.count * 2, first_step)
+    expected = math.inf
+    if size == first_step:
+        expected = STEP * min(size, length) / size
     while begin < length:
         report(begin, length)
         end = min(begin + size, length)
