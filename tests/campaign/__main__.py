@@ -11,7 +11,19 @@ from pathlib import Path
 
 from mndmst.comm.mpi_library import remove_leftovers
 
-from . import clouds, damages, disks, files, ids, kills, marks, maxima, solves, tables
+from . import (
+    clouds,
+    damages,
+    disks,
+    files,
+    ids,
+    kills,
+    marks,
+    maxima,
+    solves,
+    tables,
+    versions,
+)
 from .case import Case
 from .commands import Commands
 from .results import MINUTE, Results
@@ -19,9 +31,9 @@ from .stock import make_stock
 
 # The share of the time that each kind of cases gets
 SHARES = {
-    "solves": 0.2, "kills": 0.15, "damages": 0.12, "disks": 0.08, "services": 0.2,
+    "solves": 0.2, "kills": 0.12, "damages": 0.12, "disks": 0.08, "services": 0.18,
     "ids": 0.1, "maxima": 0.04, "tables": 0.04, "marks": 0.02, "clouds": 0.02,
-    "files": 0.03,
+    "files": 0.03, "versions": 0.05,
 }  # fmt: skip
 
 
@@ -69,6 +81,7 @@ class Campaign:
             "marks": lambda case: self.results.judge(case, marks.check),
             "clouds": lambda case: self.results.judge(case, clouds.check),
             "files": lambda case: self.results.judge(case, files.check),
+            "versions": lambda case: self.results.judge(case, versions.check),
             "maxima": lambda case: self.results.judge(case, maxima.check),
             "ids": lambda case: self.results.judge(
                 case, lambda draw, folder: ids.check(draw, folder, self._commands)
