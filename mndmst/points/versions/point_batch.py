@@ -114,7 +114,7 @@ def checked_points(values: object, dimensions: int) -> np.ndarray:
             f"insert: has {counted(points.shape[1], 'dimension')}, and the present "
             f"points {dimensions}."
         )
-    bad = ~(np.abs(points) <= LARGEST).all(axis=1)
+    bad = ~(np.abs(points, dtype=np.float64) <= LARGEST).all(axis=1)
     if bad.any():
         point = int(bad.argmax())
         why = (

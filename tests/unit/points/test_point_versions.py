@@ -88,3 +88,10 @@ def test_a_point_without_direction_is_refused_under_cosine():
 def test_the_first_points_are_finite():
     with pytest.raises(InputError, match="point 1 has a coordinate that is NaN"):
         PointVersion.first(np.array([[0.0], [np.nan]]), ForestRule())
+
+
+@pytest.mark.filterwarnings("error")
+def test_float32_points_are_inserted_without_a_warning():
+    first = PointVersion.first(SQUARE.astype(np.float32), ForestRule(min_samples=1))
+    batch = first.check(insert=np.array([[9, 9]], np.float32))
+    assert first.changed(batch).points.dtype == np.float32
