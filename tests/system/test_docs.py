@@ -218,6 +218,26 @@ def test_paths_of_pages_for_developers_exist(name: str) -> None:
     assert missing == set()
 
 
+def test_the_figures_of_the_paper_are_those_of_the_measurements() -> None:
+    paper = (ROOT / "paper/paper.md").read_text()
+    measured = (DOCS / "measurements.md").read_text()
+    table = paper.partition("# Figures")[2].partition("From file to file")[0]
+    cells = [line.split("|")[2:5] for line in table.splitlines() if line[:1] == "|"]
+    rows = cells[2:]
+    assert len(rows) > 5
+    for ours, others, command in rows:
+        figures = re.findall(r"\d[\d.]* m?s\b", ours + others)
+        assert len(figures) > 1
+        assert [figure for figure in figures if figure not in measured] == []
+        assert command.strip(" `") in measured, "each claim has a command"
+
+
+def test_the_paper_cites_what_its_list_has() -> None:
+    paper = (ROOT / "paper/paper.md").read_text()
+    listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text(), re.M)
+    assert sorted(set(re.findall(r"@(\w+\d{4})", paper))) == sorted(listed)
+
+
 def test_a_checkout_stays_editable() -> None:
     """A copy in place of it would hide changes; an image of a host has no checkout."""
     pages = [ROOT / "README.md", *ROOT.glob("*/README.md"), *DOCS.glob("*.md")]
