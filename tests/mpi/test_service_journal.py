@@ -1,12 +1,14 @@
 """A service with a damaged journal names the record and the way on."""
 
 import contextlib
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_files import GOLDEN, LATER
 from graphs import simple_path, write_graph
 from processes import finish, python, start
 from services import Served, served
@@ -62,6 +64,20 @@ def test_a_damaged_record_and_the_way_on(
     assert kept.read_bytes() == damaged
     with served(tmp_path, 1, *words) as service, service.connect() as client:
         assert client["g"].info()["version"] == 2
+
+
+def test_a_service_continues_a_journal_of_version_1_0(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "golden")
+    graph, journal = (tmp_path / "golden" / name for name in ("towns", "journal"))
+    with (
+        served(tmp_path, 2, graph, "--journal", journal, "-q") as service,
+        service.connect() as client,
+    ):
+        towns = client["towns"]
+        assert towns.info()["version"] == 1 + len(LATER)
+        # Without (Düren, Aachen), and with the new weight of (Köln, Aachen)
+        assert towns.forest.total_weight == 20 + 30 + 44.5 + 50 + 70 + 80.25 + 480
+        assert towns.insert(["Bonn"], ["Kiel"], [1.5]) == 2 + len(LATER)
 
 
 def test_a_batch_that_does_not_fit_the_graph(

@@ -4,7 +4,9 @@ import ast
 import json
 import re
 import tomllib
+from pathlib import Path
 
+import h5py
 import pytest
 from golden_files import GOLDEN, options_of_commands, python_names
 from processes import ROOT
@@ -83,6 +85,42 @@ def test_commands_and_options_of_this_major_version_stay() -> None:
     for command, options in promised("commands").items():
         lacking = set(options) - set(present.get(command, []))
         assert command in present and not lacking, f"{command} {lacking}: {ADVICE}"
+
+
+# A golden file of each kind, and where its number is
+NUMBERED = {
+    "mndmst-graph": "towns/index.h5",
+    "mndmst-shard": "towns/part-00000.h5",
+    "mndmst-column": "towns/columns/kilometres.h5",
+    "mndmst-forest": "towns.forest.h5",
+    "mndmst-labels": "towns.labels.h5",
+    "mndmst-clusters": "model.h5",
+    "mndmst-checkpoint": "checkpoint/mndmst-checkpoint.json",
+    "mndmst-journal": "journal/towns/journal-1",
+}
+
+
+def number_in(path: Path) -> tuple[str, int]:
+    """Return the format and its number that a file names."""
+    if path.suffix == ".h5":
+        with h5py.File(path) as file:
+            return file.attrs["format"].decode(), int(file.attrs["version"])
+    if path.suffix == ".json":
+        content = json.loads(path.read_text())
+        return content["format"], content["version"]
+    format, number = path.read_bytes().split(b" ")[:2]
+    return format.decode(), int(number)
+
+
+def test_the_page_has_the_number_of_each_kind_of_file() -> None:
+    section = PAGE.partition("## Files")[2].partition("## Service")[0]
+    told = {
+        format: int(row[1])
+        for row in rows(section)
+        for format in re.findall(r"`(mndmst-\w+)`", row[0])
+    }
+    assert told == dict(number_in(GOLDEN / file) for file in NUMBERED.values())
+    assert told.keys() == NUMBERED.keys()
 
 
 def test_the_page_names_the_oldest_packages_of_pyproject() -> None:
