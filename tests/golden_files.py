@@ -48,6 +48,8 @@ SHARED = (
 # Points with ids, and the least size of a cluster
 POINTS = example_points("blobs", 40).round(3)
 LEAST = 5
+OLD = range(30)  # Those of the first model; the others are inserted
+GONE = ("p3", "p17")  # those that are removed then
 # The batch that the snapshot of the journal has, and those behind it
 FIRST: dict[str, tuple[list, ...]] = {"insert": (["Kiel"], ["Köln"], [500.0])}
 LATER: tuple[dict[str, tuple[list, ...]], ...] = (
@@ -85,6 +87,20 @@ def write_inputs(weights: tuple[float, ...], name: str) -> None:
             file.write(f"{source},{target},{weight}\n")
 
 
+def write_points(file: Path, points: range) -> None:
+    """Write some of the points as a table with ids."""
+    rows = [f"p{k},{POINTS[k, 0]},{POINTS[k, 1]}\n" for k in points]
+    file.write_text("id,x,y\n" + "".join(rows))
+
+
+def change_model(model: Path, *options: object) -> None:
+    """Insert and remove points as golden files have it."""
+    new, gone = model.with_name("new.csv"), model.with_name("gone.txt")
+    write_points(new, range(len(OLD), len(POINTS)))
+    gone.write_text("\n".join(GONE) + "\n")
+    run("hdbscan", "--model", model, "--insert", new, "--remove", gone, *options)
+
+
 def write_graphs() -> None:
     """Write a graph of named vertices with a column, and a renumbered one."""
     write_inputs(tuple(weight for *_, weight in TOWNS), "towns.csv")
@@ -108,11 +124,20 @@ def write_results() -> None:
         run("solve", "shared", "-o", "shared.forest.h5")
     run("components", "towns", "-o", "towns.labels.h5")
     run("cluster", "towns.forest.h5", "--count", 3, "-o", "towns.clusters.h5")
-    rows = "".join(f"p{k},{x},{y}\n" for k, (x, y) in enumerate(POINTS.tolist()))
-    Path("points.csv").write_text(f"id,x,y\n{rows}")
-    model = ("--prediction-data", "--store-centers", "both", "-o", "model.h5")
-    run("hdbscan", "points.csv", "--min-cluster-size", LEAST, *model)
+    write_points(Path("points.csv"), range(len(POINTS)))
+    model = (
+        "--min-cluster-size",
+        LEAST,
+        "--prediction-data",
+        "--store-centers",
+        "both",
+    )
+    run("hdbscan", "points.csv", *model, "-o", "model.h5")
     run("linkage", "points.csv", "-o", "dendrogram.h5")
+    write_points(Path("old.csv"), OLD)
+    for name in ("before.h5", "changed.h5"):
+        run("hdbscan", "old.csv", *model, "-o", name)
+    change_model(Path("changed.h5").absolute())
 
 
 def write_journal() -> None:
@@ -177,7 +202,7 @@ def write_golden_files() -> None:
         GOLDEN.mkdir(parents=True)
         for entry in ("towns", "shared", "checkpoint", "journal"):
             shutil.copytree(entry, GOLDEN / entry)
-        for file in (*folder.glob("*.h5"), folder / "points.csv"):
+        for file in folder.glob("*.h5"):
             shutil.copyfile(file, GOLDEN / file.name)
         write_names()
     finally:

@@ -16,12 +16,14 @@ import pytest
 from golden_files import (
     FIRST,
     GOLDEN,
+    GONE,
     KILOMETRES,
     LATER,
     LEAST,
     POINTS,
     SHARED,
     TOWNS,
+    change_model,
 )
 from oracle import kruskal, maximum_kruskal, smallest_of_trees
 from processes import ROOT
@@ -140,6 +142,18 @@ def test_a_cluster_model_predicts(golden: Path) -> None:
     found = model.predict(POINTS + 0.01, Path("new points"))
     assert found.labels.tolist() == labels.tolist()
     assert found.probabilities.tolist() == probabilities.tolist()
+
+
+def test_a_cluster_model_goes_on(golden: Path) -> None:
+    change_model(golden / "before.h5")
+    with h5py.File(golden / "before.h5") as file, h5py.File(GOLDEN / "changed.h5") as g:
+        for name in ("labels", "ids", "numbers"):
+            assert file[name][:].tolist() == g[name][:].tolist()
+    one = golden / "one.txt"
+    one.write_text("p20\n")
+    run("hdbscan", "--model", golden / "changed.h5", "--remove", one)
+    model = StoredModel.read(golden / "changed.h5")
+    assert len(model.labels) == len(POINTS) - len(GONE) - 1
 
 
 def test_a_dendrogram(golden: Path) -> None:
@@ -261,7 +275,7 @@ def test_a_journal_as_the_page_shows(
     [
         *("towns/index.h5", "towns/part-00000.h5", "towns/columns/kilometres.h5"),
         *("towns.forest.h5", "towns.labels.h5", "towns.clusters.h5", "model.h5"),
-        "dendrogram.h5",
+        *("changed.h5", "dendrogram.h5"),
     ],
 )
 def test_another_number_of_a_format_is_refused(tmp_path: Path, name: str) -> None:
