@@ -225,10 +225,10 @@ def print_sizes(labels: "np.ndarray", member: str) -> None:
     import numpy as np
 
     shown = 10
-    sizes = np.bincount(labels[labels >= 0])
+    found, sizes = np.unique(labels[labels >= 0], return_counts=True)
     largest_first = np.argsort(-sizes, kind="stable")
-    for label in largest_first[:shown].tolist():
-        _print_size(f"cluster {label}", sizes[label], member)
+    for cluster in largest_first[:shown].tolist():
+        _print_size(f"cluster {found[cluster]}", sizes[cluster], member)
     if len(sizes) > shown:
         others = counted(len(sizes) - shown, "other")
         _print_size(others, sizes[largest_first[shown:]].sum(), member)

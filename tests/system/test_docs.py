@@ -70,6 +70,24 @@ def test_tutorial(checkout: Path) -> None:
     assert "<svg" in (folder / "run4.html").read_text()
 
 
+def test_live_clusters(checkout: Path) -> None:
+    """The commands print what the page says, and find the labels of its Python."""
+    for package in ("scipy", "matplotlib"):
+        pytest.importorskip(package, reason=f"the page needs {package}")
+    page = DOCS / "live-clusters.md"
+    script = "\n".join(blocks(page, "python"))
+    labels = run(f"python - <<'END'\n{script}\nprint(*model.labels_)\nEND", checkout)
+    lines = "".join(blocks(page, "console")).splitlines()
+    out = [run(line.removeprefix("$ "), checkout) for line in lines]
+    said = re.search(r"third command prints `(.*?)`", page.read_text())
+    assert said is not None
+    assert said[1] in out[2].splitlines()
+    assert "VERDICT ok" in out[-2]
+    _, *rows = (checkout / "labels.csv").read_text().splitlines()
+    assert [row.split(",")[2] for row in rows] == labels.split()
+    assert (checkout / "live.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_python_pages(checkout: Path) -> None:
     """The blocks of three pages; `unit/io/test_golden_files.py` has those of files."""
     for package in ("scipy", "networkx", "pandas"):
@@ -150,7 +168,7 @@ def test_a_newcomer_reads_the_readme_in_one_go() -> None:
 # Three screens of sixty lines. Generated pages and references are looked up, not read.
 USER_PAGES = (
     "consistency.md", "embeddings.md", "from-hdbscan-and-scikit-learn.md",
-    "from-scipy-and-networkx.md", "install.md", "my-data.md",
+    "from-scipy-and-networkx.md", "install.md", "live-clusters.md", "my-data.md",
     "names.md", "options.md", "promises.md", "tutorial.md",
 )  # fmt: skip
 

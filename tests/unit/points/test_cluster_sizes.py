@@ -25,3 +25,14 @@ def test_the_smallest_of_many_clusters_are_one_line(
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "cluster 11 12 vertices"
     assert lines[9:] == ["cluster 2 3 vertices", "2 others 3 vertices"]
+
+
+def test_numbers_of_no_cluster_are_not_shown(capsys) -> None:
+    """Numbers that stay have gaps after clusters have died."""
+    print_sizes(np.array([7, 7, 3, -1]), "point")
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert shown == [
+        ["cluster", "7", "2", "points"],
+        ["cluster", "3", "1", "point"],
+        ["noise", "1", "point"],
+    ]
