@@ -56,7 +56,7 @@ def test_the_pages_have_their_promises() -> None:
 
 
 def test_the_places_of_checks_exist() -> None:
-    table = SECURITY.partition("## Who is trusted")[2].partition("## Files")[0]
+    table = SECURITY.partition("## Trust")[2].partition("## Files")[0]
     named = re.findall(r"`([\w/]+(?:\.py|/))`", table)
     assert len(named) > 10
     assert [name for name in named if not (ROOT / "mndmst" / name).exists()] == []
