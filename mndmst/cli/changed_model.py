@@ -90,7 +90,7 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
         model.metric,
         rule.samples,
         model.alpha,
-        model.parameters,
+        stored.given_params,
         stored.approximate,
         arguments.search,
         arguments.threads,
@@ -117,6 +117,7 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
         rule.check_points(count)
     check_search_room(arguments, before.points, count, rule.samples)
     after = before.changed(batch)
+    arguments.metric_params = forest_rule.parameters_for(after.points)
     return ChangedClusters.of(model, before, after, user_ids, rule)
 
 
@@ -130,7 +131,7 @@ def _settle(
         if getattr(arguments, name) is None:
             value = stored.parameters.get(name, parameter.default)
             setattr(arguments, name, value)
-    arguments.metric, arguments.metric_params = model.metric, model.parameters
+    arguments.metric, arguments.given_params = model.metric, stored.given_params
     arguments.alpha, arguments.non_finite = model.alpha, model.non_finite
     arguments.approximate, arguments.prediction_data = stored.approximate, True
 

@@ -1,6 +1,7 @@
 """The command `hdbscan`."""
 
 import argparse
+import json
 import math
 from functools import partial
 from pathlib import Path
@@ -302,6 +303,8 @@ def _write_hdbscan(
             table.names,
         )
         facts |= first_facts(rule, arguments.approximate, result, len(table.points))
+        if arguments.given_params != arguments.metric_params:
+            facts["given_params"] = json.dumps(arguments.given_params)
         columns |= prediction_columns(table.points, clusters) | forest_columns(result)
     shown, how = flat.labels, f"exact={result.exact} search={result.search or 'none'}"
     if change is not None:

@@ -168,6 +168,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     finite = arguments.non_finite == "error"
     table = load_points(arguments, ranks > 1, typed=True, finite=finite)
     points = table.points
+    arguments.given_params = arguments.metric_params
     arguments.metric_params = with_variances(
         points, arguments.metric, arguments.metric_params
     )

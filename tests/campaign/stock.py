@@ -82,6 +82,10 @@ READINGS = (
     Reading(
         "model.h5", ("predict", "{}/model.h5", "{}/points.npy", "-o", "{}/made/of.csv")
     ),
+    Reading(
+        "model.h5",
+        ("hdbscan", "--model", "{}/model.h5", "--insert", "{}/points.npy", "-q"),
+    ),
     Reading("model.h5", ("convert", "{}/model.h5", "{}/made/tree.nwk")),
     Reading("near.h5", ("verify", "{}/points.npy", "{}/near.h5")),
 )  # fmt: skip

@@ -5,6 +5,8 @@
 
     clusters.h5
         @ parameters             JSON: those of the rule that are not the defaults
+        @ given_params           JSON: `metric_params` without those of the points;
+                                 left out if there are none, such as variances
         @ approximate, exact     options and outcome of the search, see `PointForest`
         @ certain                `PointForest.certain`
         @ point_version          batches so far
@@ -61,6 +63,7 @@ class StoredVersion:
     """The version of points that a cluster file has."""
 
     parameters: dict[str, Value]  # of the rule
+    given_params: dict[str, object]  # of the metric, but for those of the points
     approximate: bool
     number: int
     point_forest: PointForest
@@ -121,6 +124,11 @@ class StoredVersion:
         parameters = json.loads(text_attribute(file, "parameters"))
         if not isinstance(parameters, dict) or not parameters.keys() <= set(PARAMETERS):
             raise _damaged(model)
+        given_params = model.parameters
+        if "given_params" in file.attrs:
+            given_params = json.loads(text_attribute(file, "given_params"))
+        if not isinstance(given_params, dict):
+            raise _damaged(model)
         forest = PointForest(
             Forest(src, dst, weight, labels),
             count_attribute(file, "certain"),
@@ -132,6 +140,7 @@ class StoredVersion:
         number = count_attribute(file, "point_version")
         return cls(
             parameters,
+            given_params,
             flag_attribute(file, "approximate"),
             number,
             forest,

@@ -104,6 +104,7 @@ def test_new_points_are_predicted_to_be_in_clusters_of_these_numbers(
         ("manhattan", "texts"),
         ("cosine", None),
         ("braycurtis", None),
+        ("seuclidean", None),
         ("euclidean --boxsize 12", None),
         ("euclidean --alpha 2", None),
         ("chebyshev --allow-single-cluster --cluster-selection-epsilon 2", None),
