@@ -219,11 +219,12 @@ def forest_of_rows(
     reporter = reporter or SearchReporter()
     n = len(rows)
     order = min(min_samples, n - 1)
-    cores = np.empty(n)
+    cores = np.zeros(n)
     reporter.phase = "distances between all pairs"
-    for i in range(n):
+    first_pass = n if order else 0  # rows, for the core distances
+    for i in range(first_pass):
         if i % REPORTED_ROWS == 0:
-            reporter.rows(i, 2 * n)
+            reporter.rows(i, first_pass + n)
         row = rows.row(i)
         cores[i] = row.max() if order == n - 1 else np.partition(row, order)[order]
     if order == n - 1 and alpha >= 1 and np.isfinite(cores).all():
@@ -233,8 +234,8 @@ def forest_of_rows(
     edges: list[tuple[float, int]] = []
     current = 0
     for done in range(n - 1):
-        if done % REPORTED_ROWS == 0 and done:
-            reporter.rows(n + done, 2 * n)
+        if done % REPORTED_ROWS == 0:
+            reporter.rows(first_pass + done, first_pass + n)
         outside[current] = False
         weight[current] = np.inf
         distance = rows.row(current) / alpha

@@ -534,6 +534,18 @@ def test_the_forest_of_largest_core_distances(count: int, values: int) -> None:
     assert list(found) == list(expected) and found.digest == expected.digest
 
 
+def test_distances_of_a_plain_tree_are_computed_once() -> None:
+    rows, asked = PreparedRows(example_points("blobs", 40), "euclidean"), []
+
+    class Counting(PreparedRows):
+        def row(self, point: int) -> np.ndarray:
+            asked.append(point)
+            return rows.row(point)
+
+    found = forest_of_rows(Counting(rows.rows.points, "euclidean"), 0).forest
+    assert len(found) == 39 and sorted(asked) == sorted(set(asked))
+
+
 def test_all_pairs_tell_the_time_that_is_left(monkeypatch) -> None:
     monkeypatch.setattr("mndmst.points.search_reporter.SOON", 0.0)
     stream = io.StringIO()
