@@ -23,7 +23,14 @@ DECIDED = (
 def check_options(arguments: argparse.Namespace) -> None:
     """Raise an error for options that do not go together, or files that are taken."""
     from ..io.atomic_output import check_outputs
-    from ..io.output_kinds import CLUSTERS, EVENTS, FOREST, MODEL, PICTURE, POINTS
+    from ..io.output_kinds import (
+        CLUSTERS,
+        EVENTS,
+        FOREST_OR_TABLE,
+        MODEL,
+        PICTURE,
+        POINTS,
+    )
 
     if arguments.model is None:
         for name in ("insert", "remove", "events"):
@@ -53,7 +60,7 @@ def check_options(arguments: argparse.Namespace) -> None:
     outputs = (
         (arguments.model, MODEL),
         *((path, CLUSTERS) for path in arguments.outputs),
-        (arguments.forest, FOREST),
+        (arguments.forest, FOREST_OR_TABLE),
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
         (arguments.events, EVENTS),

@@ -4,7 +4,8 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .parser import Commands
+from ..host.errors import ConfigError
+from .parser import Commands, Parser
 from .point_forest import with_forest, write
 from .point_input import spent
 from .point_options import add_points
@@ -12,6 +13,9 @@ from .point_options import add_points
 if TYPE_CHECKING:
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
+
+# Options of `solve` that a matrix takes, too
+TAKEN = ("threads", "overwrite", "quiet", "verbose", "log_json", "debug")
 
 
 def add_linkage(commands: Commands) -> None:
@@ -34,6 +38,30 @@ def add_linkage(commands: Commands) -> None:
 def _linkage(arguments: argparse.Namespace) -> int:
     write = partial(_write_linkage, arguments)
     return with_forest(arguments, lambda: 0, lambda _: False, write)
+
+
+def solve_matrix(solve: Parser, arguments: argparse.Namespace) -> int:
+    """Find the forest of a matrix for the command `solve`, as `--forest` does here.
+
+    Raises ConfigError for options of `solve` that take a graph.
+    """
+    graph, kept = str(arguments.graph), ("graph", "metric", "from", "outputs", *TAKEN)
+    for name, value in vars(arguments).items():
+        if name not in kept and value != solve.get_default(name):
+            raise ConfigError(
+                f"--{name.replace('_', '-')} takes a graph, and {graph} is a matrix of "
+                "distances; leave it out"
+            )
+    if len(arguments.outputs) > 1:
+        raise ConfigError(
+            "-o: the forest of a matrix goes to one file; mndmst convert makes others"
+        )
+    commands = Parser().add_subparsers()
+    add_linkage(commands)
+    given = vars(commands.choices["linkage"].parse_args([graph]))
+    given |= {name: getattr(arguments, name) for name in ("metric", "from", *TAKEN)}
+    given["forest"] = next(iter(arguments.outputs), None)
+    return _linkage(argparse.Namespace(**given))
 
 
 def _write_linkage(

@@ -144,6 +144,16 @@ def add_run(parser: Parser, output: str) -> None:
     )
 
 
+def add_from(parser: Parser, matrix: str) -> None:
+    """Add `--from`, the values of a precomputed matrix, which is the argument named."""
+    parser.add_argument(
+        "--from",
+        choices=("correlation", "correlation:1-r"),
+        help=f"for precomputed: {matrix} is a matrix of correlations r, and distances "
+        "are sqrt(2(1-r)), or 1-r by the second name",
+    )
+
+
 def add_numbers(parser: Parser) -> None:
     """Add `--numbers`, for tables of graphs whose vertices have names."""
     add_flag(parser, "--numbers", "in tables, write vertex numbers instead of names")

@@ -148,11 +148,11 @@ def _with_ranks(
 
 def _check_files(arguments: argparse.Namespace) -> None:
     from ..io.atomic_output import check_outputs
-    from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
+    from ..io.output_kinds import CLUSTERS, FOREST_OR_TABLE, PICTURE, POINTS
 
     outputs = (
         *((path, CLUSTERS) for path in arguments.outputs),
-        (arguments.forest, FOREST),
+        (arguments.forest, FOREST_OR_TABLE),
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
     )
@@ -220,9 +220,12 @@ def write(
     points that have not changed. `facts` are attributes and `columns` datasets of the
     cluster file.
     """
+    from ..comm.world import SingleProcess
     from ..io.atomic_output import AtomicOutput
+    from ..io.output_kinds import FOREST_OR_TABLE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader, write_forest_in
+    from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
     from ..points.point_files import names_of_ids
 
     points = table.points
@@ -232,7 +235,7 @@ def write(
     uuid = "" if table.uuid is None else table.uuid.result()
     if result is not None and not arguments.quiet:
         _print_forest(result)
-    with AtomicOutput(overwrite=arguments.overwrite) as files:
+    with AtomicOutput(SingleProcess(), overwrite=arguments.overwrite) as files:
         about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
         for path in arguments.outputs:
             write_clusters(path, about, columns, files)
@@ -251,7 +254,11 @@ def write(
             edges = forest.src, forest.dst, forest.weight
             source = arguments.points or arguments.model
             names = names_of_ids(source, table.ids)
-            write_forest_in(files, arguments.forest, edges, header, names=names)
+            if arguments.forest.suffix in SEPARATORS:
+                kind = FOREST_OR_TABLE
+                write_table(files, arguments.forest, COLUMNS, edges, names, kind)
+            else:
+                write_forest_in(files, arguments.forest, edges, header, names=names)
         save_points(files, arguments.save, points)
         if events is not None and arguments.events is not None:
             write_events(files, arguments.events, events)

@@ -10,6 +10,7 @@ from ..host.option_types import real, whole
 from .options import (
     add_file,
     add_flag,
+    add_from,
     add_outputs,
     add_overwrite,
     add_plot,
@@ -58,7 +59,8 @@ def add_points(
     add_file(
         parser,
         "--forest",
-        "also write the minimum spanning forest, .h5; verify proves it",
+        "also write the minimum spanning forest, .h5, which verify proves, or a table, "
+        ".csv or .tsv",
     )
     add_plot(parser, pictures)
     parser.add_argument(
@@ -72,12 +74,7 @@ def add_points(
         "russellrao, sokalsneath, yule; or precomputed: POINTS is a matrix of "
         f"distances, with or without names (default: {DEFAULT_METRIC})",
     )
-    parser.add_argument(
-        "--from",
-        choices=("correlation", "correlation:1-r"),
-        help="for precomputed: POINTS is a matrix of correlations r, and distances are "
-        "sqrt(2(1-r)), or 1-r by the second name",
-    )
+    add_from(parser, "POINTS")
     parser.add_argument(
         "--p", type=real(1), metavar="P", help="exponent, for minkowski (default: 2)"
     )

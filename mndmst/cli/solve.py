@@ -1,6 +1,7 @@
 """Commands on sharded graphs: solve, components, update, verify, and the demo."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from .options import (
     SIZES,
     add_file,
     add_flag,
+    add_from,
     add_graph,
     add_memory,
     add_numbers,
@@ -23,7 +25,7 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import Commands, threads
+from .parser import Commands, Parser, threads
 
 if TYPE_CHECKING:
     from ..io.atomic_output import Output
@@ -54,6 +56,12 @@ def add_solve(commands: Commands) -> None:
         metavar="SIZE",
         help=f"GPU memory limit per rank (default: all free memory); {SIZES}",
     )
+    solve.add_argument(
+        "--metric",
+        choices=("precomputed",),
+        help="GRAPH is a file with a matrix of distances, as linkage takes it",
+    )
+    add_from(solve, "GRAPH")
     add_file(solve, "--checkpoint", "save checkpoints to this directory", metavar="DIR")
     add_flag(solve, "--resume", "continue from the last checkpoint in --checkpoint")
     solve.add_argument(
@@ -81,7 +89,7 @@ def add_solve(commands: Commands) -> None:
         help="edges per vertex in the lightest band (default: 1.3; 0: one band)",
     )
     add_talk(solve, MERGING)
-    solve.set_defaults(process=_solve)
+    solve.set_defaults(process=partial(_solve, solve))
 
 
 def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:
@@ -107,7 +115,13 @@ def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:
     return list(ACCELERATORS) if gpu_is_faster else []
 
 
-def _solve(arguments: argparse.Namespace) -> int:
+def _solve(parser: Parser, arguments: argparse.Namespace) -> int:
+    if arguments.metric is not None:
+        from .linkage import solve_matrix
+
+        return solve_matrix(parser, arguments)
+    if getattr(arguments, "from") is not None:
+        raise ConfigError("--from takes a matrix; give --metric precomputed, too")
     from ..backends import accelerator
     from ..host.launcher import launched_local_rank
     from ..io.output_kinds import FOREST_OR_TABLE, REPORT

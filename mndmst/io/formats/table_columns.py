@@ -341,8 +341,8 @@ def matrix_advised(path: object, is_square: bool) -> Iterator[None]:
 def precomputed_advice(path: object) -> str:
     """Return the remedy for a matrix; a sparse one would lose distances of 0."""
     return (
-        f"If it holds distances, cluster it: mndmst linkage {path} --metric "
-        "precomputed (or mndmst hdbscan; for correlations --from correlation, too)"
+        f"If it holds distances: mndmst solve {path} --metric precomputed (or linkage, "
+        "hdbscan; for correlations --from correlation, too)"
     )
 
 

@@ -245,8 +245,8 @@ def test_csv_without_edges_is_read_again(tmp_path):
             "l.npy: give a name in .h5, .hdf5, .csv",
         ),
         (
-            "linkage {}/none.npy --forest {}/f.csv",
-            "f.csv: give a name in .h5, .hdf5; mndmst",
+            "linkage {}/none.npy --forest {}/f.png",
+            "f.png: give a name in .h5, .hdf5, .csv, .tsv; mndmst",
         ),
         (
             "hdbscan {}/none.npy -o {}/c.json",

@@ -187,6 +187,56 @@ def test_names_come_back_in_all_results(tmp_path: Path) -> None:
     assert [line.split(",")[1] for line in lines[1:]] == NAMES
 
 
+@pytest.mark.parametrize("command", ["linkage {} --forest", "solve {} -o"])
+@pytest.mark.parametrize("name", ["forest.csv", "forest.tsv", "forest.h5"])
+def test_the_forest_of_a_matrix_is_a_table_or_a_file(
+    tmp_path: Path, command: str, name: str
+) -> None:
+    path, forest = tmp_path / "d.tsv", tmp_path / name
+    path.write_text(square("\t", "snp-dists 0.8.2"))
+    words = [*command.format(path).split(), str(forest), "--metric", "precomputed"]
+    assert main([*words, "-q"]) == 0
+    if name == "forest.h5":
+        assert main(["verify", str(path), str(forest)]) == 0
+        return
+    separator = "," if name == "forest.csv" else "\t"
+    header, *rows = (r.split(separator) for r in forest.read_text().splitlines())
+    assert header == ["source", "target", "weight"]
+    assert sum(float(row[2]) for row in rows) == WEIGHT
+    assert {end for row in rows for end in row[:2]} == set(NAMES)
+
+
+def test_solve_takes_correlations_as_linkage_does(tmp_path: Path) -> None:
+    path = correlation_file(tmp_path, "r.csv")
+    files = [tmp_path / "linkage.tsv", tmp_path / "solve.tsv"]
+    values = ["--metric", "precomputed", "--from", "correlation:1-r", "-q"]
+    assert main(["linkage", str(path), *values, "--forest", str(files[0])]) == 0
+    assert main(["solve", str(path), *values, "-o", str(files[1])]) == 0
+    assert files[0].read_text() == files[1].read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--metric precomputed --labels", "--labels takes a graph"),
+        ("--metric precomputed --memory 1GiB", "--memory takes a graph"),
+        ("--metric precomputed --light-edges 2", "--light-edges takes a graph"),
+        ("--metric precomputed -o {0}/a.h5 -o {0}/b.csv", "goes to one file"),
+        ("--metric precomputed -o {0}/a.png", "give a name in .h5, .hdf5, .csv, .tsv"),
+        ("--from correlation", "give --metric precomputed, too"),
+    ],
+)
+def test_solve_refuses_options_that_a_matrix_does_not_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture, words: str, said: str
+) -> None:
+    path = tmp_path / "d.tsv"
+    path.write_text(square("\t", "snp-dists 0.8.2"))
+    assert main(["solve", str(path), *words.format(tmp_path).split()]) == 1
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert [*tmp_path.iterdir()] == [path]
+
+
 @pytest.mark.parametrize("command", ["partition {} g", "linkage {}", "hdbscan {}"])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_messages_advise_the_metric_which_keeps_distances_of_zero(
@@ -211,7 +261,7 @@ def test_messages_advise_the_metric_which_keeps_distances_of_zero(
     assert f"weight={149.0}" in run.stdout
     np.savez(tmp_path / "d.npz", matrix)
     run = mndmst("partition", tmp_path / "d.npz", tmp_path / "g")
-    advised = f"mndmst linkage {tmp_path}/d.npz --metric precomputed"
+    advised = f"mndmst solve {tmp_path}/d.npz --metric precomputed"
     assert run.returncode and advised in run.stderr and "save_npz" not in run.stderr
     run = mndmst(*advised.split()[1:])
     assert f"weight={149.0}" in run.stdout

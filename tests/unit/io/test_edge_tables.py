@@ -285,7 +285,7 @@ def test_a_typed_matrix_is_not_a_list_of_edges(
     FORMATS[suffix][1](table, path)
     with pytest.raises(InputError, match="looks like a matrix") as found:
         read_edges(path)
-    assert f"mndmst linkage {path} --metric precomputed" in str(found.value)
+    assert f"mndmst solve {path} --metric precomputed" in str(found.value)
     with pytest.raises(InputError, match="no two columns") as found:
         read_edges(path, columns="weight=x")
     assert "--metric" not in str(found.value)
