@@ -82,6 +82,8 @@ GATHERED_POINT_BYTES = 120
 # A file of points: an array; a text, as a string and lists of words; Arrow's batches,
 # columns, and all as one array
 POINT_ARRAY_COPIES, POINT_TEXT_COPIES, POINT_TYPED_COPIES = 3, 12, 4
+# A text of ids: the text, the ids as words, as integers and as an array
+ID_TEXT_COPIES = 24
 # A distinct text of a table of alleles: the text and its number, in two dictionaries
 ALLELE_TEXT_BYTES = 400
 # An example's point while its two coordinates are drawn

@@ -1,13 +1,15 @@
 """Ids of points from files: a text with one in each line, a table, or an array."""
 
 import csv
+from collections.abc import Iterable, Iterator
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 
-from ...host.errors import ConfigError, InputError
+from ...host.errors import ConfigError, InputError, shown
 from ...host.memory import FREE_MEMORY
-from ...host.memory_costs import POINT_TEXT_COPIES
+from ...host.memory_costs import ID_TEXT_COPIES
 from .packed_files import read_text
 from .point_tables import TYPED_POINTS, ids_of_words, point_suffix, typed_ids
 from .table_columns import plain
@@ -29,27 +31,40 @@ def read_ids(path: Path, name: str) -> np.ndarray:
     if suffix not in SEPARATORS:
         endings = ", ".join((*SEPARATORS, *TYPED_POINTS))
         raise ConfigError(f"{path}: give ids in a file whose name ends in {endings}")
-    lines = read_text(path, FREE_MEMORY, POINT_TEXT_COPIES).splitlines()
+    text = StringIO(read_text(path, FREE_MEMORY, ID_TEXT_COPIES))
     separator = SEPARATORS[suffix]
-    rows = (
-        [[line.strip()] for line in lines]
+    rows: Iterable[list[str]] = (
+        ([line] for line in text)
         if separator is None
-        else list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+        else csv.reader(text, delimiter=separator, skipinitialspace=True)
     )
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
-    header = rows[0] if rows else []
-    position = 0
-    if len(header) > 1 or plain(name) in map(plain, header):
-        position = _position(path, header, name)
-        rows = rows[1:]
-    for row in rows:
-        if len(row) != max(len(header), 1) or not row[position].strip():
-            raise InputError(
-                f'{path}: the line "{",".join(row)[:40]}" has no id, or other columns '
-                "than the first line. Fix it, or leave it out."
-            )
-    words = [row[position].strip() for row in rows]
+    try:
+        words = list(_words(path, rows, name))
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: is not a table of text ({error}). Give ids, one a line."
+        ) from error
     return ids_of_words(words) if words else np.empty(0, np.int64)
+
+
+def _words(path: Path, rows: Iterable[list[str]], name: str) -> Iterator[str]:
+    """Yield the ids of a text's rows, below a header if there is one."""
+    width = position = 0
+    for row in rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if width == 0:
+            width = len(cells)
+            if width > 1 or plain(cells[0]) == plain(name):
+                position = _position(path, cells, name)
+                continue
+        if len(cells) != width or not cells[position]:
+            raise InputError(
+                f"{path}: the line {shown(','.join(cells))} has no id, or other "
+                "columns than the first line. Fix it, or leave it out."
+            )
+        yield cells[position]
 
 
 def _position(path: Path, names: list[str], name: str) -> int:
