@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import finish, python, start
 
 from mndmst.backends.cuda import unavailable
 from mndmst.points.point_forest import points_forest
@@ -235,6 +236,40 @@ def test_sizes_of_points_have_the_bits_of_the_host(dtype):
         parts = sizes[2:] / largest[2:, None]
         length = np.sqrt((parts * parts).sum(axis=1))
         np.testing.assert_array_equal(found.length[2:], length)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_of_points_are_those_of_the_host(dtype):
+    import cupy
+
+    from mndmst.points.cuda.point_rows import CudaPoints
+
+    r = np.random.default_rng(6)
+    points = r.standard_normal((700, 9)).astype(dtype)
+    given = CudaPoints(cupy.asarray(points))
+    some = np.array([699, 0, 5, 5])
+    for rows in (some, some[:0], some.astype("u4"), r.random(700) < 0.1, slice(3, 50)):
+        np.testing.assert_array_equal(given[rows], points[rows])
+
+
+FIRST_FITS = """
+import os
+import numpy as np
+from mndmst import HDBSCAN
+
+points = np.random.default_rng(7).standard_normal((17000, 20)).astype("f4")
+for search, dimensions in (("product", 20), ("tree", 3)):
+    HDBSCAN(search=search, min_samples=5).fit(points[:, :dimensions])
+print(os.environ["CUPY_CACHE_DIR"])
+"""
+
+
+@pytest.mark.slow
+def test_first_fits_let_cupy_compile_nothing(tmp_path):
+    run = finish(start(python("-c", FIRST_FITS), CUPY_CACHE_DIR=str(tmp_path)), 150)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == [str(tmp_path)]
+    assert not list(tmp_path.iterdir())
 
 
 def arrays_of(library, points):

@@ -32,7 +32,7 @@ from ..base import (
 from ..costs import MAX_DEVICE_VERTICES, RowsSize
 from . import unavailable
 from .device_rows import DeviceRows, rows_of_edges, upload
-from .kernels import Kernels
+from .kernels import Kernels, order_of
 from .peer import CudaPeer
 from .row_steps import band_forest, forest, inspect, list_hooks, msf
 from .solver import Tools
@@ -137,7 +137,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
         return f"{name.decode()} ({self.device.id})"
 
     def start(self, keys: np.dtype) -> None:
-        """See `Backend.start`: pin memory, load our kernels, and CuPy's sort.
+        """See `Backend.start`: pin memory, load our kernels, and Thrust's sort.
 
         A tiny sort runs on a stream of its own: another thread may be copying rows.
         """
@@ -145,7 +145,7 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
             self._transfer.pin()
         self._kernels_for(np.dtype(keys)).load(self.device)
         with self.device, cupy.cuda.Stream(non_blocking=True) as stream:
-            cupy.argsort(cupy.zeros(64, np.uint64))
+            order_of(cupy.zeros(64, np.uint64))
             stream.synchronize()
 
     def memory(self) -> Memory:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import cupy
 import numpy as np
+from cupy.cuda import thrust
 
 from .modules import KernelSources, Macros
 
@@ -108,6 +109,18 @@ class Kernels:
         module = SOURCES.load_module(file, _key_macros(self.key))
         for name in FILES[file]:
             self._functions[name] = module.get_function(name)
+
+
+def order_of(keys: cupy.ndarray) -> cupy.ndarray:
+    """Return the positions of keys in ascending order; equal keys stay in theirs.
+
+    `cupy.argsort` copies its keys by a kernel, which CuPy compiles on first use.
+    """
+    order, taken = cupy.empty(len(keys), np.int64), cupy.empty_like(keys)
+    stream = cupy.cuda.get_current_stream()
+    taken.data.copy_from_device_async(keys.data, keys.nbytes, stream)
+    thrust.argsort(keys.dtype, order.data.ptr, taken.data.ptr, 0, keys.shape)
+    return order
 
 
 def _key_macros(key: type) -> Macros:

@@ -12,7 +12,7 @@ import cupy
 import numpy as np
 
 from ...graph.tuning import Tuning
-from .kernels import NULL, Kernels
+from .kernels import NULL, Kernels, order_of
 from .transfer import Transfer
 
 NONE = np.uint64((1 << 64) - 1)  # NONE of common.cuh
@@ -81,7 +81,7 @@ class DeviceEdges(NamedTuple):
             "pack_ends", count, self.u, self.v, np.uint64(count), np.uint32(first),
             words, later,
         )  # fmt: skip
-        return cupy.argsort(words), int(later[0])
+        return order_of(words), int(later[0])
 
 
 class Solver:

@@ -8,7 +8,7 @@ import numpy as np
 from ..devices.point_products import PointMeasures
 from .modules import SOURCES, type_name
 
-THREADS = 128  # of a block of `measure_rows`
+THREADS = 128  # of a block, as in point_rows.cu
 
 
 class CudaPoints:
@@ -34,7 +34,12 @@ class CudaPoints:
                 return self.array[rows].get()
             if rows.dtype == np.bool_:
                 rows = np.flatnonzero(rows)
-            return self.array[cupy.asarray(rows)].get()
+            taken = cupy.empty((len(rows), self.shape[1]), self.dtype)
+            numbers = cupy.asarray(rows.astype(np.uint64))
+            count, dimensions = map(np.uint64, taken.shape)
+            arguments = self.array, numbers, count, dimensions, taken
+            self._run("take_rows", taken.size, arguments)
+            return taken.get()
 
     def __array__(
         self, dtype: np.dtype | None = None, copy: bool | None = None
@@ -53,10 +58,13 @@ class CudaPoints:
         count, dimensions = map(np.uint64, self.shape)
         with self.array.device:
             smallest, largest, square = (cupy.empty(len(self)) for _ in range(3))
-            macros = {"VALUE": type_name(self.dtype)}
-            module = SOURCES.load_module("point_rows", macros)
             arguments = self.array, count, dimensions, smallest, largest, square
-            blocks = -(-len(self) // THREADS)
-            module.get_function("measure_rows")((blocks,), (THREADS,), arguments)
+            self._run("measure_rows", len(self), arguments)
             length = np.sqrt(square.get())
             return PointMeasures(smallest.get(), largest.get(), length)
+
+    def _run(self, kernel: str, threads: int, arguments: tuple[object, ...]) -> None:
+        module = SOURCES.load_module("point_rows", {"VALUE": type_name(self.dtype)})
+        blocks = -(-threads // THREADS)
+        if blocks:
+            module.get_function(kernel)((blocks,), (THREADS,), arguments)

@@ -13,7 +13,7 @@ to round.
 The kernels compute the distances of `points/kernels` in float64 and compare edges by
 (weight, smaller point, larger point), so the forest has the same bits as on a CPU.
 
-Only these kernels and sorts run: CuPy compiles each kernel of its own on first use.
+Only these kernels and Thrust's sorts run: CuPy compiles its own kernels on first use.
 """
 
 import math
@@ -24,7 +24,7 @@ from time import perf_counter
 import cupy
 import numpy as np
 
-from ...backends.cuda.kernels import NULL
+from ...backends.cuda.kernels import NULL, order_of
 from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
@@ -180,7 +180,7 @@ class CudaPointTree:
         self._run(
             "apply_order",
             count,
-            cupy.argsort(codes),
+            order_of(codes),
             codes,
             np.uint64(count),
             np.uint64(LEAF),
@@ -221,16 +221,16 @@ class CudaPointTree:
                 cupy.empty(count, np.uint64) for _ in range(4)
             )
             # 2. Their points get codes of the curve one level deeper
-            order = cupy.argsort(key)
+            order = order_of(key)
             self._run(
                 "take_runs", count, order, size, above, start, point, position, chosen,
                 run,
             )  # fmt: skip
             unsorted = self._codes(values, chosen, count, frame, level)
             # 3. A sort by code, and a stable one by run, order the points of each run
-            by_code = cupy.argsort(unsorted)
+            by_code = order_of(unsorted)
             self._run("gather_words", count, by_code, size, run, run_by_code)
-            by_run = cupy.argsort(run_by_code)
+            by_run = order_of(run_by_code)
             self._run(
                 "order_runs", count, by_code, by_run, size, position, chosen, unsorted,
                 run, point, codes, group,
@@ -295,7 +295,7 @@ class CudaPointTree:
         self._run(
             "gather_edges",
             len(key),
-            cupy.argsort(key),
+            order_of(key),
             weight,
             key,
             np.uint64(len(key)),

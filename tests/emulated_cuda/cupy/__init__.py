@@ -142,11 +142,6 @@ minimum, maximum, sqrt, isnan, count_nonzero, bincount, cumsum, lexsort = map(
 )  # fmt: skip
 
 
-def argsort(values: ndarray) -> ndarray:
-    """Return a stable order."""
-    return _device(np.argsort(_host(values), kind="stable"))
-
-
 def asarray(values: Any, dtype: Any = None) -> ndarray:
     """Return an array of the device; itself if it is one."""
     if isinstance(values, ndarray) and dtype is None:

@@ -1,4 +1,5 @@
-// Magnitudes of points, one thread a point, which decide on scales before a search.
+// Magnitudes of points, one thread a point, which decide on scales before a search; and
+// copies of some points.
 //
 // VALUE is the type of the coordinates.
 
@@ -82,4 +83,13 @@ extern "C" __global__ void __launch_bounds__(128)
   }
   smallest[i] = least, largest[i] = finite ? most : INFINITE;
   square[i] = finite && most > 0 ? Squares{row, most}.sum(dimensions) : 0;
+}
+
+// Copy some rows, one thread a coordinate.
+extern "C" __global__ void __launch_bounds__(128)
+    take_rows(const VALUE* values, const u64* rows, u64 count, u64 dimensions,
+              VALUE* taken) {
+  u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count * dimensions) return;
+  taken[i] = values[rows[i / dimensions] * dimensions + i % dimensions];
 }
