@@ -70,9 +70,9 @@ OLDEST = 80  # compute capability of tensor cores with the instructions of the k
 # multiplications of a block, after each of which signals are handled.
 ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 # Columns of the first launch; each later one takes GROWTH times the columns of all
-# before it, and at most COLUMNS. Rows with overflowed lists take 1 / SHARES of all
-# columns at a time.
-FIRST, GROWTH, COLUMNS, SHARES = 256, 3.0, 1 << 17, 16
+# before it, and at most COLUMNS. Rows with overflowed lists take at most CROWDED, of
+# which a list can hold a cluster of an eighth of all points.
+FIRST, GROWTH, COLUMNS, CROWDED = 256, 3.0, 1 << 17, 1 << 11
 # Devices and numbers of parts whose sums this process has tested.
 _TESTED: set[tuple[int, int]] = set()
 GIVEN = np.dtype(
@@ -399,12 +399,12 @@ class DeviceProducts:
     def _attempts(self, k: int) -> Iterator[Iterator[tuple[int, int]]]:
         """Yield launches for all rows, then for rows whose lists have overflowed.
 
-        Such rows take fewer columns at a time: first 1 / SHARES of all, which suits
-        rows with several thousand columns within the error bound of their neighbours,
-        and then no more than a list can hold.
+        A row in a dense cluster far from the centre has all of the cluster within its
+        error bound. So such rows take fewer columns at a time, and the last of them no
+        more than a list can hold.
         """
-        yield self._launches(k, COLUMNS)
-        yield self._launches(k, max(self.count // SHARES, FIRST))
+        for most in (COLUMNS, CROWDED):
+            yield self._launches(k, most)
         size, count = CAPACITY - KEPT, self.count
         while True:
             yield ((b, min(b + size, count)) for b in range(0, count, size))
