@@ -230,11 +230,30 @@ def test_a_device_multiplies_few_pairs_without_a_probe():
         choice = choose_search(coordinates, "euclidean", "auto", 9, count, **given)
         assert choice.name == name
     assert probes == [1]
-    for dimensions, name in ((10, "device-tree"), (11, "device")):
-        few = point_coordinates(points[:, :dimensions], "euclidean")
-        asked = few, "euclidean", "auto", 9, 20_000
-        assert choose_search(*asked, device_tree=True, **given).name == name
-    assert probes == [1]
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "share", "expected", "probes"),
+    [
+        (10, 0.9, "device-tree", 0),
+        (11, 0.9, "device", 1),
+        (11, 0.01, "device-tree", 1),
+        (16, 0.01, "device-tree", 1),
+    ],
+)
+def test_a_probe_decides_between_products_and_a_tree_of_a_device(
+    dimensions, share, expected, probes
+):
+    """Products of few dense clusters take up to nine times as long as the tree."""
+    probed = []
+    given = {
+        "probe": lambda p, k, count: probed.append(1) or share * count,
+        "find_device": started_device,
+    }
+    points = np.random.default_rng(2).random((3000, dimensions))
+    asked = point_coordinates(points, "euclidean"), "euclidean", "auto", 9, 20_000
+    assert choose_search(*asked, device_tree=True, **given).name == expected
+    assert len(probed) == probes
 
 
 @pytest.mark.parametrize("started", [False, True])
