@@ -167,7 +167,7 @@ def _read_new(arguments: argparse.Namespace, model: "StoredModel") -> "PointTabl
     from ..points.pairwise_forest import check_forest
 
     source, dimensions = arguments.insert, model.points.shape[1]
-    table = read_noted_points(arguments, source, metric=model.metric)
+    table = read_noted_points(arguments, source, metric=model.metric, typed=True)
     if arguments.columns is None:
         model.check_coordinates(table.names, source)
     if table.points.shape[1] != dimensions:

@@ -272,7 +272,11 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
 
 
 def read_noted_points(
-    arguments: argparse.Namespace, source: Path, finite: bool = True, metric: str = ""
+    arguments: argparse.Namespace,
+    source: Path,
+    finite: bool = True,
+    metric: str = "",
+    typed: bool = False,
 ) -> "PointTable":
     """Read the points that `--columns` and `--key` select, and print notes on them."""
     from ..points.point_files import read_point_table
@@ -281,6 +285,7 @@ def read_noted_points(
         source,
         columns=arguments.columns,
         key=arguments.key,
+        typed=typed,
         finite=finite,
         metric=metric,
     )

@@ -158,6 +158,18 @@ def test_clusters_and_forest_are_those_of_a_fresh_fit(
         assert changed.attrs["graph-uuid"] == fitted_file.attrs["graph-uuid"]
 
 
+def test_points_of_float32_stay_so(tmp_path: Path) -> None:
+    points = np.random.default_rng(5).normal(size=(60, 8)).astype(np.float32)
+    np.save(tmp_path / "old.npy", points[:40])
+    np.save(tmp_path / "new.npy", points[40:])
+    model = tmp_path / "model.h5"
+    run(f"hdbscan {tmp_path}/old.npy -o {model} --prediction-data {SIZE}")
+    run(f"hdbscan --model {model} --insert {tmp_path}/new.npy --save {tmp_path}/s.npy")
+    saved = np.load(tmp_path / "s.npy")
+    assert saved.dtype == np.float32
+    assert np.array_equal(saved, points)
+
+
 def test_parameters_are_those_of_the_model_unless_they_are_given(folder: Path) -> None:
     go_on = f"hdbscan --model {folder}/model.h5 --remove {folder}/gone.txt"
     run(f"{go_on} --min-cluster-size 12")
