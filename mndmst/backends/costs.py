@@ -39,15 +39,21 @@ class DeviceCosts:
         """
         return arcs * max(self.core_arc / cores, self.host_arc * ranks)
 
-    def gpu_seconds(self, arcs: float, streamed: bool = False) -> float:
-        """Predict the seconds of a GPU for the arcs of its rank.
+    def gpu_seconds(
+        self, arcs: float, streamed: bool = False, solves: int = 1
+    ) -> float:
+        """Predict the seconds of a GPU for the arcs of its rank, in one of some solves.
 
-        Rows larger than the memory of the GPU are `streamed`.
+        The GPU starts once for all of them. Rows larger than its memory are `streamed`.
         """
-        return self.gpu_start + arcs * (self.streamed_arc if streamed else self.gpu_arc)
+        arc = self.streamed_arc if streamed else self.gpu_arc
+        return self.gpu_start / solves + arcs * arc
 
 
 COSTS = DeviceCosts()
+# Expected solves of a graph that stays loaded. `auto` starts a GPU for them if these
+# take less time than on the CPU, the start included.
+SERVED_SOLVES = 10
 
 # Vertices on one GPU: three levels of the stack of components in 32 bits
 MAX_DEVICE_VERTICES = 1 << 30

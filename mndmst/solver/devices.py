@@ -113,13 +113,18 @@ def visible_devices(comm: Comm, backend: str) -> VisibleDevices:
 
 
 def assign_devices(
-    comm: Comm, config: Config, graph: ShardedGraph, progress: Progress
+    comm: Comm,
+    config: Config,
+    graph: ShardedGraph,
+    progress: Progress,
+    solves: int = 1,
 ) -> DeviceAssignment:
     """Return the device of this rank, and whether it works. Collective.
 
-    With `auto` ranks get the devices that `COSTS` predicts to be faster, and the first
-    rank gets all of a graph of few arcs (`Tuning.few_arcs`). Raises MissingExtraError
-    on every rank if the user chose a GPU and a host has none.
+    With `auto` ranks get the devices that `COSTS` predicts to be faster in each of
+    `solves` solves, and the first rank gets all of a graph of few arcs
+    (`Tuning.few_arcs`). Raises MissingExtraError on every rank if the user chose a GPU
+    and a host has none.
     """
     free = config.backend == "auto" and config.ratio is None
     if free and _has_few_arcs(config, graph):
@@ -130,7 +135,8 @@ def assign_devices(
     cores = comm.min(config.threads or placement.share)
     arcs = graph.num_arcs / comm.size
     cpu = COSTS.cpu_seconds(arcs, cores, comm.max(placement.local_size))
-    chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs) else config.backend
+    gpu = COSTS.gpu_seconds(arcs, solves=solves)
+    chosen = "cpu" if free and cpu <= gpu else config.backend
     visible = visible_devices(comm, chosen)
     with comm.raise_on_all():
         if config.backend != "auto" and visible.reason and not visible.on_host:
@@ -148,7 +154,9 @@ def assign_devices(
     streamed = bool(comm.max(int(lacks)))
     by_memory = streamed and workers == drivers and comm.sum(capacity) >= nbytes
     # 2. Are devices or cores faster?
-    gpu = COSTS.gpu_seconds(arcs, streamed and not by_memory)
+    if drivers < comm.size:  # ranks without a device wait in a single solve only
+        solves = 1
+    gpu = COSTS.gpu_seconds(arcs, streamed and not by_memory, solves)
     if drivers == 0:
         return DeviceAssignment(None, (), None, True, None)
     seconds = (cpu, gpu) if free else None
@@ -161,6 +169,11 @@ def assign_devices(
         progress.detail(
             f"{workers} of {comm.size} ranks work: {drivers} with a device; the "
             "others wait, and leave them their cores"
+        )
+    if free and solves > 1:
+        progress.say(
+            f"the GPU solves this graph: predicted {gpu:.2f} s for each of {solves} "
+            f"solves, its start included; CPU {cpu:.2f} s"
         )
     if by_memory:
         progress.detail("devices get rows by their memory: equal shares do not fit all")

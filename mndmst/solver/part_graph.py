@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..backends.costs import SERVED_SOLVES
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..host.formatting import size_text
@@ -33,7 +34,8 @@ def part_graph(
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
     devices by their measured speed (4.3.1). Every vertex is a component. `path`
     is a directory of shards, its index, or a graph in one shard. With `host_rows`, host
-    memory has the rows even if a GPU has all of them. `assigned` is the device of this
+    memory has the rows even if a GPU has all of them, for a graph that stays loaded and
+    is solved many times. `assigned` is the device of this
     rank, if it has been chosen. Raises MndmstError on every rank if the graph, the
     options or the machine do not suit.
     """
@@ -42,7 +44,8 @@ def part_graph(
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
         if assigned is None:
-            assigned = assign_devices(comm, config, graph, report.progress)
+            solves = SERVED_SOLVES if host_rows else 1
+            assigned = assign_devices(comm, config, graph, report.progress, solves)
         few_arcs = assigned.few_arcs and comm.size == 1 and not host_rows
         assigned = replace(assigned, few_arcs=few_arcs)
         backends, threads = make_backends(comm, config, assigned, report)

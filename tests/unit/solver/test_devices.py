@@ -1,5 +1,6 @@
 """Which devices a rank takes, and what they look at while rows are read."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -12,7 +13,7 @@ from oracle import kruskal
 
 import mndmst
 from mndmst.backends.base import DeviceMemoryError
-from mndmst.backends.costs import COSTS
+from mndmst.backends.costs import COSTS, SERVED_SOLVES, DeviceCosts
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
 from mndmst.graph.model import Rows
@@ -24,6 +25,7 @@ from mndmst.io.shards.sharded_graph import ShardedGraph
 from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
 from mndmst.solver import devices as module
 from mndmst.solver.config import Config
+from mndmst.solver.part_graph import part_graph
 from mndmst.solver.run_report import Report
 
 
@@ -73,6 +75,27 @@ def break_even() -> float:
 def test_few_arcs_are_left_to_the_cores() -> None:
     assert devices(0.9 * break_even()) == ["cpu"]
     assert devices(1.1 * break_even()) == ["gpu"]
+
+
+def test_a_gpu_starts_once_for_all_solves_of_a_served_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = replace(COSTS, core_arc=0.0, host_arc=0.0, gpu_arc=0.0, gpu_start=1.0)
+    monkeypatch.setattr(module, "COSTS", costs)
+    path = write_graph(tmp_path / "graph", random(50, 400, seed=1))
+    config = Config(threads=1, tuning=Tuning(few_arcs=0))
+
+    def device(seconds: float, host_rows: bool) -> str:
+        monkeypatch.setattr(DeviceCosts, "cpu_seconds", lambda *_: seconds)
+        report = Report(world(), Progress(True))
+        run = part_graph(world(), path, config, report, host_rows)
+        return run.workers[0].backend.name
+
+    assert device(0.5, host_rows=False) == "cpu"
+    assert device(0.5 / SERVED_SOLVES, host_rows=True) == "cpu"
+    assert "the GPU solves" not in capsys.readouterr().err
+    assert device(0.5, host_rows=True) == "gpu"
+    assert "the GPU solves this graph: predicted 0.10 s" in capsys.readouterr().err
 
 
 def test_the_report_predicts_the_seconds_of_devices_that_are_there(
