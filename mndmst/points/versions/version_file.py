@@ -103,7 +103,8 @@ class StoredVersion:
         if not ends or np.isnan(weight).any() or len(weight) >= count:
             raise _damaged(model)
         labels = labels_of(count, src, dst)
-        if len(np.unique(labels)) + len(weight) != count:
+        roots = np.count_nonzero(labels == np.arange(count))
+        if roots + len(weight) != count:  # the edges close a cycle
             raise _damaged(model)
         numbers, given, id_name = np.arange(count), None, FIRST_ID_NAME
         if "ids-name" in file.attrs:
@@ -115,11 +116,11 @@ class StoredVersion:
         elif "ids" in file:
             given = column("ids", count)
         next_point = count_attribute(file, "next_point")
-        if not ((numbers >= 0) & (numbers < next_point)).all():
+        # Rows keep their order, and new points get the next numbers
+        ascend = (np.diff(numbers, prepend=-1) > 0).all()
+        if not ascend or numbers[-1] >= next_point:
             raise _damaged(model)
-        if len(np.unique(numbers)) != count or (
-            given is not None and len(given) != next_point
-        ):
+        if given is not None and len(given) != next_point:
             raise _damaged(model)
         parameters = json.loads(text_attribute(file, "parameters"))
         if not isinstance(parameters, dict) or not parameters.keys() <= set(PARAMETERS):

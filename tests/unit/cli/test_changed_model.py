@@ -260,6 +260,10 @@ def test_only_a_model_goes_on(
         ("version/dst", np.zeros(39)),
         ("version/weight", np.full(39, np.nan)),
         ("version/src", np.arange(7)),
+        ("version/dst", np.append(np.arange(1, 39), 38)),
+        ("version/point", np.arange(40)[::-1]),
+        ("version/point", np.arange(1, 41)),
+        ("version/point", np.full(40, -1)),
         ("numbers", np.array([1 << 40])),
     ],
 )
