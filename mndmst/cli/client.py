@@ -1,7 +1,6 @@
 """The command `client`: requests to a service from a shell."""
 
 import argparse
-import csv
 import json
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.formatting import to_json
 from ..host.option_types import number, real, whole
+from .client_points import ACTIONS
 from .options import (
     add_file,
     add_flag,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..service.client import Graph, Service
+    from ..service.remote_versions import RemoteVersions
 
 # The type of an option that takes the version of a graph
 _VERSION = whole(0, (1 << 63) - 1)
@@ -40,11 +41,12 @@ def add_client(commands: Commands) -> None:
     add_file(client, "--tls-root", "trusted certificate of the service", metavar="PEM")
     actions = client.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, meaning, ask, add_options in (
-        ("list", "print the graphs and their versions", _list, None),
+        ("list", "print the graphs, the points and their versions", _list, None),
         ("metrics", "print counters and latencies", _metrics, None),
         ("shutdown", "end the service", _shutdown, None),
-        ("info", "print the properties of a graph", _info, _add_graph),
-        ("snapshot", "write the graph as shards", _snapshot, _add_graph),
+        ("info", "print the properties of a graph or of points", _info, _add_served),
+        ("snapshot", "write the graph as shards, or the points beside the journal",
+         _snapshot, _add_served),
         ("solve", "compute a forest", _solve, _add_solve),
         ("update", "apply a batch of changes: all of them or none",
          _update, _add_update),
@@ -63,6 +65,7 @@ def add_client(commands: Commands) -> None:
         ("components", "write the component of each vertex",
          _components, _add_components),
         ("clusters", "write the cluster of each vertex", _clusters, _add_clusters),
+        *ACTIONS,
     ):  # fmt: skip
         about = f"{meaning.capitalize()}."
         action = actions.add_parser(name, help=meaning, description=about)
@@ -74,6 +77,10 @@ def add_client(commands: Commands) -> None:
 
 def _add_graph(action: argparse.ArgumentParser) -> None:
     action.add_argument("graph", help="its name")
+
+
+def _add_served(action: argparse.ArgumentParser) -> None:
+    action.add_argument("served", metavar="name", help="name of the graph or points")
 
 
 def _add_graph_of_names(action: argparse.ArgumentParser) -> None:
@@ -185,7 +192,7 @@ def _add_update(update: argparse.ArgumentParser) -> None:
 
 
 def _add_wait(wait: argparse.ArgumentParser) -> None:
-    _add_graph(wait)
+    _add_served(wait)
     wait.add_argument(
         "--after", type=_VERSION, metavar="N", required=True,
         help="version that is known",
@@ -215,31 +222,43 @@ def _add_store(store: argparse.ArgumentParser) -> None:
 
 def _client(arguments: argparse.Namespace) -> int:
     leave_out_pandas()
-    from ..service.client import Graph, Service, connect
+    from ..service.client import Service, connect
+    from ..service.remote_versions import RemoteVersions
 
     given = vars(arguments)
     if "output" in given:
         from ..io.atomic_output import check_outputs
         from ..io.output_kinds import TABLE
 
-        inputs = [given.get(name) for name in ("without", "vertices", "pairs")]
+        files = ("without", "vertices", "pairs", "file", "ids")
+        inputs = [given.get(name) for name in files]
         outputs = [(given.get(name), TABLE) for name in ("output", "tree_changes")]
         check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     with connect(
         arguments.url, token_file=arguments.token_file, tls_root=arguments.tls_root
     ) as service:
-        subject: Service | Graph = service
+        subject: Service | RemoteVersions = service
         if "graph" in given:
             graph = service[arguments.graph]
             subject = graph.numbers if given.get("numbers") else graph
+        elif "points" in given:
+            subject = service.points(arguments.points)
+        elif "served" in given:
+            subject = RemoteVersions(service.connection, arguments.served)
         arguments.ask(subject, arguments)
     return 0
 
 
 def _list(service: "Service", arguments: argparse.Namespace) -> None:
-    for graph in service.list()["graphs"]:
+    listed = service.list()
+    for graph in listed["graphs"]:
         order = " order=maximum" * graph["maximum"]
         print(f"{graph['graph']} version={graph['version']}{order}")
+    for points in listed["points_served"]:
+        print(
+            f"{points['graph']} version={points['version']} points={points['points']} "
+            f"clusters={points['clusters']}"
+        )
 
 
 def _metrics(service: "Service", arguments: argparse.Namespace) -> None:
@@ -250,14 +269,14 @@ def _shutdown(service: "Service", arguments: argparse.Namespace) -> None:
     service.shutdown()
 
 
-def _info(graph: "Graph", arguments: argparse.Namespace) -> None:
-    for name, value in graph.info().items():
+def _info(served: "RemoteVersions", arguments: argparse.Namespace) -> None:
+    for name, value in served.info().items():
         shown = to_json(value) if isinstance(value, dict | list) else value
-        print(f"{name:<13} {shown}")
+        print(f"{name:<16} {shown}")
 
 
-def _snapshot(graph: "Graph", arguments: argparse.Namespace) -> None:
-    print(json.dumps(graph.snapshot()))
+def _snapshot(served: "RemoteVersions", arguments: argparse.Namespace) -> None:
+    print(json.dumps(served.snapshot()))
 
 
 def _solve(graph: "Graph", arguments: argparse.Namespace) -> None:
@@ -327,8 +346,8 @@ def _update(graph: "Graph", arguments: argparse.Namespace) -> None:
     print(f"version={graph.update(version=version, **changes)}")
 
 
-def _wait(graph: "Graph", arguments: argparse.Namespace) -> None:
-    print(f"version={graph.wait(arguments.after, arguments.seconds)}")
+def _wait(served: "RemoteVersions", arguments: argparse.Namespace) -> None:
+    print(f"version={served.wait(arguments.after, arguments.seconds)}")
 
 
 def _changes(graph: "Graph", arguments: argparse.Namespace) -> None:
@@ -393,19 +412,14 @@ def _pairs_of(
 
 def _write_or_print(columns: Any, arguments: argparse.Namespace) -> None:
     """Write columns of a table to the output; without one, print them as CSV."""
-    import sys
-
     from ..host.errors import optional
-    from .tables import write_table
+    from .tables import print_table, write_table
 
     table = optional("pyarrow", "serve", "Tables need").table(columns)
     if arguments.output is not None:
         write_table(table, arguments.output)
         return
-    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(rows)
+    print_table(table)
 
 
 def _connected(graph: "Graph", arguments: argparse.Namespace) -> None:

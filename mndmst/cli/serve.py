@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..host.errors import has_points
 from ..host.option_types import number
 from .options import (
     SIZES,
@@ -11,31 +12,37 @@ from .options import (
     add_file,
     add_flag,
     add_overwrite,
+    add_point_columns,
     add_talk,
     leave_out_pandas,
 )
-from .parser import Commands, Number, size
+from .parser import Commands, Number, Parser, size
+from .point_options import add_parameter
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
     from ..service.access import Access
     from ..service.http_server import HttpSetting
+    from ..service.live_points.served_points import PointSource
 
 
 def add_serve(commands: Commands) -> None:
     """Add the command to the parser."""
     serve = commands.add_parser(
         "serve",
-        help="serve graphs from memory (under mpirun or alone)",
+        help="serve graphs and points from memory (under mpirun or alone)",
         description="Load sharded graphs once, and answer requests for their forests "
-        "over Arrow Flight, until a client or a signal ends the service.",
+        "over Arrow Flight, until a client or a signal ends the service. With --points "
+        "also points, whose clusters (HDBSCAN*) follow insertions and removals.",
     )
     serve.add_argument(
         "graphs",
-        nargs="+",
+        nargs="*",
         metavar="[NAME=]GRAPH",
         help="sharded graph, and its name for clients (default: that of the directory)",
     )
+    if has_points():
+        _add_points(serve)
     where = serve.add_mutually_exclusive_group()
     where.add_argument(
         "--listen",
@@ -111,6 +118,70 @@ def add_serve(commands: Commands) -> None:
     serve.set_defaults(process=_serve, holds_signals=True)
 
 
+# The parameters of clusters that the command has; others have their defaults
+RULE = (
+    "min_cluster_size", "min_samples", "cluster_selection_method",
+    "cluster_selection_epsilon", "cluster_selection_epsilon_max",
+    "cluster_selection_persistence", "allow_single_cluster", "max_cluster_size",
+)  # fmt: skip
+
+
+def _add_points(serve: Parser) -> None:
+    """Add points to serve, and the rule of their clusters."""
+    from ..points.clusters.parameters import PARAMETERS
+    from .hdbscan import MORE_HELP
+
+    serve.add_argument(
+        "--points",
+        action="append",
+        metavar="[NAME=]FILE",
+        help="points to serve, as the command hdbscan reads them, and their name for "
+        "clients (default: that of the file without its suffix)",
+    )
+    add_point_columns(serve)
+    serve.add_argument(
+        "--metric",
+        default="euclidean",
+        metavar="NAME",
+        help="distance between points: euclidean, manhattan, chebyshev, cosine, "
+        "correlation, or haversine of latitude and longitude in radians",
+    )
+    for name in RULE:
+        add_parameter(serve, PARAMETERS[name], MORE_HELP.get(name, ""))
+    others = {n: p.default for n, p in PARAMETERS.items() if n not in RULE}
+    serve.set_defaults(**others)
+
+
+def _points_of(
+    arguments: argparse.Namespace, graphs: dict[str, Path]
+) -> "dict[str, PointSource]":
+    """Return the points to serve by name."""
+    from ..host.errors import ConfigError
+
+    given = getattr(arguments, "points", None) or []
+    if not given:
+        if not graphs:
+            raise ConfigError("nothing to serve: give a GRAPH, or --points FILE")
+        return {}
+    from ..points.clusters.density_clusters import density_rule
+    from ..points.metrics import METRICS
+    from ..service.live_points.served_points import PointSource
+
+    if arguments.metric not in METRICS:
+        raise ConfigError(
+            f"--metric {arguments.metric}: points in a service have one of "
+            f"{', '.join(METRICS)}"
+        )
+    rule = density_rule(arguments)
+    points = {}
+    for name, path in _named(given, "points", graphs).items():
+        points[name] = PointSource(
+            path, rule, arguments.columns, arguments.key, arguments.metric,
+            arguments.threads,
+        )  # fmt: skip
+    return points
+
+
 def _serve(arguments: argparse.Namespace) -> int:
     leave_out_pandas()
 
@@ -132,8 +203,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     from ..service.serve import Setting, serve
 
     with comm.raise_on_all():
-        graphs = _named(arguments.graphs)
-        until = _until(arguments, graphs)
+        graphs = _named(arguments.graphs, "graphs", {})
+        points = _points_of(arguments, graphs)
+        until = _until(arguments, [*graphs, *points])
     access, token_file = _access(comm, arguments)
     setting = Setting(
         graphs,
@@ -152,34 +224,41 @@ def _serve(arguments: argparse.Namespace) -> int:
         until,
         arguments.overwrite,
         ClientLimits(arguments.client_requests, arguments.client_bytes),
+        points,
     )
     serve(comm, setting, config, progress)
     return 0
 
 
-def _named(words: list[str]) -> dict[str, Path]:
-    """Return the graphs by name: the given name, or that of the directory."""
+def _named(words: list[str], kind: str, others: dict[str, Path]) -> dict[str, Path]:
+    """Return graphs or points by name: the given name, or that of the path.
+
+    The suffix of a file is no part of its name. `others` have their names already.
+    """
     from ..host.errors import ConfigError
     from ..service.protocol import NAME
 
-    graphs: dict[str, Path] = {}
+    usage = "NAME=GRAPH" if kind == "graphs" else "NAME=FILE"
+    named: dict[str, Path] = {}
     for word in words:
-        name, equals, path = word.partition("=")
-        directory = Path(path if equals else word)
-        name = name if equals else directory.resolve().name
+        name, equals, given = word.partition("=")
+        path = Path(given if equals else word)
+        if not equals:
+            name = path.resolve().name
+            name = name if kind == "graphs" else name.partition(".")[0]
         if not NAME.fullmatch(name):
             raise ConfigError(
-                f"{word}: {name!r} is not a valid name of a graph; write NAME=GRAPH "
+                f"{word}: {name!r} is not a valid name of {kind}; write {usage} "
                 "with a name of letters, digits, dots, dashes and underscores"
             )
-        if name in graphs:
-            raise ConfigError(f"{word}: two graphs are named {name}; write NAME=GRAPH")
-        graphs[name] = directory
-    return graphs
+        if name in named or name in others:
+            raise ConfigError(f"{word}: two {kind} are named {name}; write {usage}")
+        named[name] = path
+    return named
 
 
-def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, int]:
-    """Return the last versions of journals to continue from, by graph."""
+def _until(arguments: argparse.Namespace, graphs: list[str]) -> dict[str, int]:
+    """Return the last versions of journals to continue from, by graph or points."""
     from ..host.errors import ConfigError
 
     until: dict[str, int] = {}

@@ -1,5 +1,7 @@
 """Tables that the command `client` reads and writes."""
 
+import csv
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +21,14 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 
 def read_array(path: Path) -> np.ndarray:
     """Return the one-dimensional array in an .npy file, or raise InputError."""
+    array = _load_array(path)
+    if array.ndim != 1:
+        raise InputError(f"{path}: has shape {array.shape}; give one dimension")
+    return array
+
+
+def _load_array(path: Path) -> np.ndarray:
+    """Return the array in an .npy file, or raise InputError."""
     try:
         state_of(path)
         array: np.ndarray = np.load(path, allow_pickle=False)
@@ -28,8 +38,6 @@ def read_array(path: Path) -> np.ndarray:
         raise unreadable(path, error) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: is not an .npy file ({error})") from error
-    if array.ndim != 1:
-        raise InputError(f"{path}: has shape {array.shape}; give one dimension")
     return array
 
 
@@ -67,6 +75,34 @@ def read_columns(
         if name != "weight" and len(column) and (column.null_count or not whole):
             _refuse(path, name, column.to_pylist(), vertex_names is not None)
     return tuple(column.to_numpy() for column in columns)
+
+
+def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
+    """Return the points in a table or an .npy file, and the column `ids` of a table.
+
+    Raises InputError if the file cannot be read, or has no such column.
+    """
+    if path.suffix == ".npy":
+        if ids is not None:
+            raise ConfigError(f"{path}: is an array, which has no column {ids!r}")
+        return _load_array(path), None
+    module = _module(path)
+    arrow = optional("pyarrow", "serve", "Tables need")
+    try:
+        state_of(path)
+        read = module.read_csv if path.suffix == ".csv" else module.read_table
+        table = read(path)
+    except (FileNotFoundError, PermissionError) as error:
+        raise unreadable(path, error) from error
+    except (OSError, arrow.ArrowException) as error:
+        raise InputError(f"{path}: is not a table ({error})") from error
+    if ids is None:
+        return table, None
+    if ids not in table.column_names:
+        raise InputError(
+            f"{path}: has no column {ids!r}, but {', '.join(table.column_names)}"
+        )
+    return table, table[ids]
 
 
 def _with_integers(path: Path, table: Any, ends: Iterable[str], kind: NameKind) -> Any:
@@ -108,6 +144,25 @@ def write_table(table: Any, path: Path) -> None:
     names = {".csv": "write_csv", ".parquet": "write_table", ".arrow": "write_feather"}
     with whole_file(path) as file:
         getattr(module, names[path.suffix])(table, file)
+
+
+def print_table(table: Any) -> None:
+    """Print a table as CSV."""
+    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(rows)
+
+
+def with_texts(table: Any) -> Any:
+    """Return a table whose lists have become texts with blanks, as CSV has them."""
+    arrow = optional("pyarrow", "serve", "Tables need")
+    for position, name in enumerate(table.column_names):
+        if arrow.types.is_list(table[name].type):
+            texts = [" ".join(map(str, each)) for each in table[name].to_pylist()]
+            column = arrow.array(texts, arrow.string())
+            table = table.set_column(position, name, column)
+    return table
 
 
 def _check_lines(table: Any, path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..api.forest import Forest, NamedForest, labels_of
-from ..api.inputs import as_column, as_count, as_flag, as_number, warn_of_similarity
+from ..api.inputs import as_column, as_count, as_flag, warn_of_similarity
 from ..api.vertex_names import VertexNames
 from ..host.errors import (
     ConfigTypeError,
@@ -34,14 +34,9 @@ from .connection import (
     check_protocol,
 )
 from .name_lookup import RemoteNames
-from .protocol import (
-    Request,
-    ServiceAnswer,
-    batches_of,
-    to_number,
-    version_of,
-    versioned,
-)
+from .points_client import Points
+from .protocol import Request, ServiceAnswer, to_number, version_of
+from .remote_versions import RemoteVersions, of_version
 
 if TYPE_CHECKING:
     import pyarrow
@@ -163,14 +158,31 @@ class Service:
 
     def __getitem__(self, name: str) -> "Graph":
         graph = Graph(self.connection, name)
-        graph.info()
+        if "points" in graph.info():
+            raise InputError(
+                f"{name} are points, and this is for graphs; in Python take "
+                f"service.points({name!r})"
+            )
         return graph
+
+    def points(self, name: str) -> Points:
+        """Return points that the service keeps, by their name.
+
+        Raises ServiceError if there are none; InputError if the name is of a graph.
+        """
+        points = Points(self.connection, name)
+        if "points" not in points.info():
+            raise InputError(
+                f"{name} is a graph, and this is for points; in Python take "
+                f"service[{name!r}]"
+            )
+        return points
 
     def __iter__(self) -> Iterator[str]:
         return iter(graph["graph"] for graph in self.list()["graphs"])
 
     def list(self) -> ServiceAnswer:
-        """Return the graphs and their versions, and the number of ranks."""
+        """Return the graphs, the points, their versions, and the number of ranks."""
         return self.connection.ask("list")
 
     def metrics(self) -> str:
@@ -351,7 +363,7 @@ class ForestChanges:
         return graph.with_names(table, table.column_names[:2])
 
 
-class Graph:
+class Graph(RemoteVersions):
     """A graph that a service keeps.
 
     Vertices are given and answered by their names, if the graph was made of names: as
@@ -362,15 +374,8 @@ class Graph:
     def __init__(
         self, connection: Connection, name: str, with_numbers: bool = False
     ) -> None:
-        self.connection, self.name = connection, name
+        super().__init__(connection, name)
         self._with_numbers = with_numbers
-
-    def __repr__(self) -> str:
-        return f"Graph({self.name!r} at {self.connection.url!r})"
-
-    def info(self) -> ServiceAnswer:
-        """Return facts about the graph: sizes, version, columns."""
-        return self.connection.ask("info", graph=self.name)
 
     @cached_property
     def num_vertices(self) -> int:
@@ -557,7 +562,7 @@ class Graph:
             then |= cast(Request, {kind: upload})
             last = then if len(then) == len(changes) + 2 else None
             given = dict(zip(names, columns, strict=True))
-            table = _versioned(self._table(given), version)
+            table = of_version(self._table(given), version)
             result = self._put(sent, upload, table, None, last)
         return int(result["version"])
 
@@ -577,31 +582,6 @@ class Graph:
             If there is no such version yet.
         """
         return ForestChanges(self, as_count(since, "since"))
-
-    def wait(self, after: int, timeout: float | None = None) -> int:
-        """Wait until the graph has a version later than `after`; return the newest one.
-
-        After `timeout` seconds return the present version, which then is `after`. An
-        interrupt (Ctrl-C) is heard within a second.
-
-        Raises
-        ------
-        ServiceError
-            If the service ends meanwhile, or the graph has not reached the version
-            `after`.
-        """
-        fields: dict[str, object] = {
-            "graph": self.name,
-            "after": as_count(after, "after"),
-        }
-        if timeout is not None:
-            fields["seconds"] = as_number(timeout, "timeout")
-        answer = self.connection.ask("wait", None, None, **fields)
-        return int(answer["version"])
-
-    def snapshot(self) -> ServiceAnswer:
-        """Write the graph as shards where the service keeps its journal."""
-        return self.connection.ask("snapshot", graph=self.name)
 
     def connected(self, u: object, v: object) -> bool | np.ndarray:
         """Return whether the vertices of pairs are connected; bool.
@@ -722,7 +702,7 @@ class Graph:
             endpoint: "pyarrow.flight.FlightEndpoint", bounds: tuple[int, int]
         ) -> None:
             part = arrow.table({"weight": values[slice(*bounds)]})
-            self._put("weights", name, _versioned(part, version), endpoint)
+            self._put("weights", name, of_version(part, version), endpoint)
 
         shares = pairwise(accumulate(counts, initial=0))
         with ThreadPoolExecutor(len(counts), "mndmst-send") as pool:
@@ -734,19 +714,6 @@ class Graph:
         name = secrets.token_hex(16)
         self._put(kind, name, self._table(columns), None)
         return name
-
-    def _put(
-        self,
-        kind: str,
-        name: str,
-        table: "pyarrow.Table",
-        endpoint: "pyarrow.flight.FlightEndpoint | None",
-        then: Request | None = None,
-    ) -> ServiceAnswer:
-        command: Request = {"upload": name, "graph": self.name, "kind": kind}
-        if then is not None:
-            command["then"] = then
-        return self.connection.put(command, batches_of(table), endpoint)
 
     def _query(self, query: str, u: object, v: object) -> "pyarrow.Table":
         if _are_one(u, v):
@@ -781,13 +748,6 @@ class Graph:
             ) from error
         # An empty list is of floats, which are not vertices
         return column if len(column) else column.astype(np.int64)
-
-
-def _versioned(table: "pyarrow.Table", version: int | None) -> "pyarrow.Table":
-    """Return a table whose schema names the version it belongs to, if there is one."""
-    if version is None:
-        return table
-    return table.replace_schema_metadata(versioned(table.schema, version).metadata)
 
 
 def _given(**fields: float | None) -> Request:

@@ -1,6 +1,7 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from .solved_forest import SolvedForest
 from .stall_watch import Activity
 from .uploads import KINDS, Uploads
 
+if TYPE_CHECKING:  # graphs do without points
+    from .live_points.served_points import ServedPoints
+
 # Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
 
@@ -32,7 +36,7 @@ class FatalError(MndmstError):
 
 
 class Executor:
-    """The graphs of a rank, and the requests that all ranks execute together.
+    """The graphs and points of a rank; executes requests with all ranks.
 
     `uploads` has the columns that clients have sent to this rank.
     """
@@ -41,6 +45,7 @@ class Executor:
         self, comm: Comm, graphs: dict[str, ServedGraph], uploads: Uploads
     ) -> None:
         self.comm, self.graphs, self.uploads = comm, graphs, uploads
+        self.points: dict[str, ServedPoints] = {}
         # The forests of solves, by name; the same names on all ranks. It is replaced as
         # a whole, so a thread may read the mapping it has got.
         self.forests: Mapping[str, SolvedForest] = {}
@@ -59,6 +64,24 @@ class Executor:
                 gpu = device.memory()
                 return RankMemory(resident_bytes(), gpu.total, gpu.free)
         return RankMemory(resident_bytes())
+
+    def served(self, name: str) -> "ServedGraph | ServedPoints":
+        """Return the graph or the points of a name; for any thread.
+
+        Raises ConfigError if there is none.
+        """
+        found = self.graphs.get(name) or self.points.get(name)
+        if found is None:
+            known = ", ".join([*self.graphs, *self.points])
+            raise ConfigError(f"no graph is named {name!r}; there are {known}")
+        return found
+
+    def graph(self, name: str) -> ServedGraph:
+        """Return a graph as `served` does; ConfigError if the name is of points."""
+        found = self.served(name)
+        if not isinstance(found, ServedGraph):
+            raise ConfigError(f"{name} are points, and this is for graphs")
+        return found
 
     def execute(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Execute a request and return its result. Collective.
@@ -187,7 +210,10 @@ class Executor:
         return {"version": version.number}
 
     def _update(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
-        return self._made(self.graphs[fields["graph"]], fields, job)
+        served = self.served(fields["graph"])
+        if isinstance(served, ServedGraph):  # whose batches are of another type
+            return self._made(served, fields, job)
+        return self._made(served, fields, job)
 
     def _made(
         self,
@@ -198,7 +224,7 @@ class Executor:
         """Make the version of a batch that rank 0 has got. Collective."""
         batch: Changes | MndmstError | None = None
         if self.comm.rank == 0:
-            names = [name for name in KINDS if name in fields]
+            names = [name for name in (*KINDS, "remove") if name in fields]
             sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
             try:
                 batch = served.read(sent)
@@ -235,7 +261,7 @@ class Executor:
         served.publish(served.apply(batch))
 
     def _snapshot(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
-        served, path, name = self.graphs[fields["graph"]], None, ""
+        served, path, name = self.served(fields["graph"]), None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 if served.journal is None:

@@ -57,6 +57,10 @@ TICKETED_VIEWS = 4
 WAIT_SECONDS = 1.0
 
 
+# Actions of the ranks that graphs and points have
+ACTIONS_OF_POINTS = "update", "snapshot"
+
+
 # Answers a batch of a query with tables
 Answers = Callable[["pyarrow.RecordBatch"], Iterator["pyarrow.Table"]]
 
@@ -136,15 +140,17 @@ class FrontServer(RankServer):
         elif name == "shutdown":
             yield from self.jobs.close().events()
         else:
+            if name not in ACTIONS_OF_POINTS and "graph" in request:
+                self.executor.graph(request["graph"])
             yield from self.jobs.submit({"action": name, **request}).events()
 
     def _wait(self, request: Request) -> Iterator[ServiceAnswer]:
-        """Yield progress until a graph has a later version, or the time is over."""
-        graph, after = self.executor.graphs[request["graph"]], request["after"]
-        graph.check_reached(after)
+        """Yield progress until there is a later version, or the time is over."""
+        served, after = self.executor.served(request["graph"]), request["after"]
+        served.check_reached(after)
         begin, timeout = time.monotonic(), request.get("seconds", math.inf)
         left = timeout
-        while not graph.wait(after, min(left, WAIT_SECONDS)) and left > 0:
+        while not served.wait(after, min(left, WAIT_SECONDS)) and left > 0:
             if self.jobs.closed:
                 raise ConfigError(ENDING)
             seconds = time.monotonic() - begin
@@ -153,7 +159,7 @@ class FrontServer(RankServer):
                 "progress": f"no version after {after}",
                 "seconds": round(seconds, 6),
             }
-        yield {"version": graph.version}
+        yield {"version": served.version}
 
     def _execute(self, request: Request) -> ServiceAnswer:
         """Submit an action to all ranks, wait for it, and return its result."""
@@ -166,12 +172,15 @@ class FrontServer(RankServer):
                 {"graph": g.name, "version": g.version, "maximum": g.maximum}
                 for g in graphs
             ],
+            "points_served": [p.facts() for p in self.executor.points.values()],
             "ranks": self.executor.comm.size,
             "protocol": PROTOCOL,
         }
 
     def _describe(self, request: Request) -> ServiceAnswer:
-        graph = self.executor.graphs[request["graph"]]
+        graph = self.executor.served(request["graph"])
+        if not isinstance(graph, ServedGraph):
+            return graph.describe()
         version, names = graph.current, names_of_graph(graph.loaded.run.graph)
         return {
             "graph": graph.name,
@@ -204,6 +213,7 @@ class FrontServer(RankServer):
             "versions_in_memory": len(alive),
             "version_bytes": sum(version.nbytes for version in alive),
         }
+        points = {name: each.facts() for name, each in executor.points.items()}
         memory = {str(rank): each for rank, each in self._memory_of_ranks().items()}
         devices = {rank: each for rank, each in memory.items() if each.gpu_total}
         return {name: {"": value} for name, value in gauges.items()} | {
@@ -212,6 +222,11 @@ class FrontServer(RankServer):
             "graph_version": {name: g.version for name, g in graphs.items()},
             "graph_changes_bytes": {n: g.history.nbytes for n, g in graphs.items()},
             "graph_maximum": {name: g.maximum for name, g in graphs.items()},
+            "points_version": {name: p["version"] for name, p in points.items()},
+            "points_count": {name: p["points"] for name, p in points.items()},
+            "points_clusters": {name: p["clusters"] for name, p in points.items()},
+            "points_noise": {name: p["noise"] for name, p in points.items()},
+            "points_bytes": {n: p.current.nbytes for n, p in executor.points.items()},
             "rank_resident_bytes": {r: each.resident for r, each in memory.items()},
             "rank_gpu_bytes": {r: each.gpu_total for r, each in devices.items()},
             "rank_gpu_free_bytes": {r: each.gpu_free for r, each in devices.items()},
@@ -248,6 +263,7 @@ class FrontServer(RankServer):
             },
             "waiting": len(self.jobs),
             "graphs": graphs,
+            "points": [each.status() for each in self.executor.points.values()],
             "memory": [
                 {"rank": r, "bytes": memory[r].resident if r in memory else None}
                 for r in ranks
@@ -279,9 +295,12 @@ class FrontServer(RankServer):
 
     def _info(self, request: Request) -> "pyarrow.flight.FlightInfo":
         """Return the endpoints of a table; all ranks first compute a missing one."""
-        graph = self.executor.graphs[request["graph"]]
+        graph = self.executor.served(request["graph"])
         ranks = range(self.executor.comm.size)
-        if request["table"] == "forest":
+        if not isinstance(graph, ServedGraph):
+            schema, rows, ranks = graph.table_schema(request), -1, range(1)
+            details: ServiceAnswer = {"version": request["version"]}
+        elif request["table"] == "forest":
             details = self._forest_details(graph, request.get("forest"))
             request["forest"] = details["forest"]
             schema = edge_schema(np.dtype(details["weight_type"]))
@@ -350,9 +369,11 @@ class FrontServer(RankServer):
 
         The service's memory counts such a table until the stream has ended.
         """
-        graph = self.executor.graphs[request["graph"]]
+        graph = self.executor.served(request["graph"])
         held: AbstractContextManager[pyarrow.Table]
-        if request["table"] in ("labels", "clusters"):
+        if not isinstance(graph, ServedGraph):
+            held = graph.held_table(request)
+        elif request["table"] in ("labels", "clusters"):
             view = self._view(graph, request.get("version"))
             request["version"] = view.version
             held = held_labels(view.index(), request, self._memory)
@@ -394,14 +415,14 @@ class FrontServer(RankServer):
         reader: "pyarrow.flight.MetadataRecordBatchReader",
         writer: "pyarrow.flight.FlightMetadataWriter",
     ) -> None:
-        """Answer batches of pairs of vertices, all from one version."""
+        """Answer batches of pairs of vertices or of points, all from one version."""
         with self.noted("exchange", client_of(context.peer())) as request:
             request |= self.read("query", descriptor.command, QUERY)
-            graph, query = self.executor.graphs[request["graph"]], request["query"]
-            version, answer = graph.version, self._name_answers(graph, query)
-            if answer is None:
-                view = self._view(graph, None)
-                version, answer = view.version, self._path_answers(view, query)
+            graph = self.executor.served(request["graph"])
+            if isinstance(graph, ServedGraph):
+                version, answer = self._graph_answers(graph, request["query"])
+            else:
+                version, answer = graph.answers(request)
             note = json.dumps({"version": version}).encode()
             begun = False
             for batch in sent_batches(reader):
@@ -412,6 +433,14 @@ class FrontServer(RankServer):
                         begun = True
                     for part in batches_of(table):
                         writer.write_with_metadata(part, note)
+
+    def _graph_answers(self, graph: ServedGraph, query: str) -> tuple[int, Answers]:
+        """Return the version of a query of a graph, and the function that answers."""
+        version, answer = graph.version, self._name_answers(graph, query)
+        if answer is None:
+            view = self._view(graph, None)
+            version, answer = view.version, self._path_answers(view, query)
+        return version, answer
 
     def _path_answers(self, view: ForestView, query: str) -> Answers:
         return lambda batch: answers(view, query, *_pairs(batch), self._memory)

@@ -14,7 +14,9 @@ record batches.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
   command is a `QUERY`. A batch of vertices gets one or more batches of answers with
   the same total number of rows. Where vertices have names, `vertices` answers a column
-  `name` with `vertex` (null for no vertex), and `names` the other way.
+  `name` with `vertex` (null for no vertex), and `names` the other way. Of points
+  `labels` answers a column `id`, `predict` and `neighbours` a column `point`, of lists
+  of float64 of a fixed size, with one batch.
 
 Every table, every answer and every result of an action names the `version` of the graph
 that it belongs to: tables and answers in the metadata of their schemas. An upload may
@@ -85,6 +87,7 @@ class Request(TypedDict, total=False):
     insert: str
     delete: str
     set_weights: str
+    remove: str
     kind: str
     then: "Request"
     table: str
@@ -107,6 +110,7 @@ class ServiceAnswer(TypedDict, total=False):
     text: str
     cancelled: bool
     graphs: list["ServiceAnswer"]
+    points_served: list["ServiceAnswer"]
     ranks: int
     protocol: str
     graph: str
@@ -116,7 +120,7 @@ class ServiceAnswer(TypedDict, total=False):
     num_edges: int
     maximum: bool
     names: str | None  # the kind of the names of vertices
-    first_id: int | None
+    first_id: int | None  # of a graph's vertices, or of inserted points
     columns: Mapping[str, str]  # the type of each
     edges_since: int
     changes_since: int
@@ -138,6 +142,17 @@ class ServiceAnswer(TypedDict, total=False):
     inserted: int
     deleted: int
     changed: int
+    points: int
+    dimensions: int
+    coordinates: list[str]  # names of the dimensions, if they have names
+    metric: str
+    min_samples: int
+    min_cluster_size: int
+    clusters: int
+    noise: int
+    next_id: int
+    events_since: int
+    labels_since: int
 
 
 class Field(NamedTuple):
@@ -149,6 +164,7 @@ class Field(NamedTuple):
 
 
 _GRAPH = Field("name", True, "the graph")
+_SERVED = Field("name", True, "the graph, or the points")
 _REPORTED = {
     "progress": Field("flag", False, "report each stage as it begins"),
     "request": Field("upload", False, "an id to cancel it by"),
@@ -171,8 +187,8 @@ _CHOSEN = {
     "vertices": Field("upload", False, "upload (vertex): use edges between these only"),
 }
 ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
-    "list": ("the graphs and their versions, and the protocol's number", {}),
-    "info": ("sizes, version and columns of a graph", {"graph": _GRAPH}),
+    "list": ("the graphs, points and their versions, and the protocol's number", {}),
+    "info": ("sizes and version of a graph or of points", {"graph": _SERVED}),
     "solve": (
         "compute a forest; the result names it",
         {
@@ -194,19 +210,27 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
     "update": (
         "apply a batch of changes as a whole",
         {
-            "graph": _GRAPH,
-            "insert": Field("upload", False, "upload (src, dst, weight)"),
+            "graph": _SERVED,
+            "insert": Field(
+                "upload",
+                False,
+                "upload (src, dst, weight); of points (point), or (id, point)",
+            ),
             "delete": Field("upload", False, "upload (src, dst)"),
             "set_weights": Field("upload", False, "upload (src, dst, weight)"),
+            "remove": Field("upload", False, "upload (id) of points to remove"),
             **_REPORTED,
         },
     ),
-    "snapshot": ("write the graph as shards; the journal ends", {"graph": _GRAPH}),
+    "snapshot": (
+        "write the graph as shards, or the points; the journal ends",
+        {"graph": _SERVED},
+    ),
     "wait": (
-        "answer once the graph has a later version, or with the present one once the "
+        "answer once there is a later version, or with the present one once the "
         "time is over; progress each second meanwhile",
         {
-            "graph": _GRAPH,
+            "graph": _SERVED,
             "after": Field("version", True, "the version that is known"),
             "seconds": Field("number", False, "the bound; without it there is none"),
         },
@@ -220,19 +244,24 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
 }
 UPLOAD = {
     "upload": Field("upload", True, "an id: 32 random hexadecimal digits"),
-    "graph": _GRAPH,
-    "kind": Field("text", True, "weights, edges, changes or vertices"),
+    "graph": _SERVED,
+    "kind": Field(
+        "text",
+        True,
+        "weights, edges, changes or vertices; points, points-with-ids or ids",
+    ),
     "then": Field("then", False, 'an action that follows: {"action": NAME, ...}'),
 }
 TABLE = {
-    "graph": _GRAPH,
+    "graph": _SERVED,
     "table": Field(
         "text",
         True,
-        "edges, forest, labels, clusters, forest_changes or tree_changes",
+        "edges, forest, labels, clusters, forest_changes or tree_changes; of points "
+        "labels or events",
     ),
     "version": Field("version", False, "the version that the table belongs to"),
-    "since": Field("version", False, "changes: the version to compare with"),
+    "since": Field("version", False, "changes, events: the version to compare with"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
     "above": Field(
@@ -246,12 +275,15 @@ TABLE = {
     "min_size": Field("count", False, "HDBSCAN*: least vertices of a cluster"),
 }
 QUERY = {
-    "graph": _GRAPH,
+    "graph": _SERVED,
     "query": Field(
         "text",
         True,
-        "connected, path_max (of a maximum forest path_min), path, vertices or names",
+        "connected, path_max (of a maximum forest path_min), path, vertices or names; "
+        "of points labels, predict or neighbours",
     ),
+    "version": Field("version", False, "of points: the version that answers"),
+    "count": Field("count", False, "neighbours: how many of each point"),
 }
 
 

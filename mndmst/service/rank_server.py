@@ -280,11 +280,9 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
         Raises ConfigError as `read_request`, or if no graph has the name.
         """
-        request, graphs = read_request(what, body or b"", fields), self.executor.graphs
-        if request.get("graph", next(iter(graphs))) not in graphs:
-            raise ConfigError(
-                f"no graph is named {request['graph']!r}; there are {', '.join(graphs)}"
-            )
+        request = read_request(what, body or b"", fields)
+        if "graph" in request:
+            self.executor.served(request["graph"])
         return request
 
     def do_put(
@@ -313,14 +311,14 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         reader: "pyarrow.flight.MetadataRecordBatchReader",
         client: str,
     ) -> None:
-        """Keep an upload, unless it belongs to another version than the graph has."""
+        """Keep an upload, unless it belongs to another version than the present one."""
         name, kind = request["upload"], request["kind"]
         version = read_version(reader.schema)
-        graph = self.executor.graphs[request["graph"]]
+        served = self.executor.served(request["graph"])
         # This rank may be a moment behind rank 0: a later version is compared later
-        if version is not None and version <= graph.version:
-            graph.check_sent(kind, version)
-        belongs_to = None if version is None else UploadVersion(graph.name, version)
+        if version is not None and version <= served.version:
+            served.check_sent(kind, version)
+        belongs_to = None if version is None else UploadVersion(served.name, version)
         batches = sent_batches(reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 
@@ -353,7 +351,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
         Raises ConfigError if there is no such table, or its version is no longer held.
         """
-        graph = self.executor.graphs[request["graph"]]
+        graph = self.executor.graph(request["graph"])
         if request["table"] == "forest":
             forest = self.executor.find_forest(graph, request.get("forest", ""))
             if forest.edges is None:

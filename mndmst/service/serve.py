@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
@@ -44,6 +44,9 @@ from .served_versions import MadeVersion, ServedVersions
 from .stall_watch import StallWatch
 from .uploads import Uploads
 
+if TYPE_CHECKING:
+    from .live_points.served_points import PointSource
+
 # Batches that are replayed between two lines of progress
 REPORTED_REPLAYS = 1000
 # Calls of clients may go on for this time once the service ends.
@@ -68,6 +71,8 @@ class Setting(NamedTuple):
     journal_until: Mapping[str, int] = MappingProxyType({})
     overwrite: bool = False  # Replace any ordinary file by that of the address
     limits: ClientLimits = ClientLimits()
+    # Points to serve, by the names that clients know
+    points: Mapping[str, "PointSource"] = MappingProxyType({})
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -88,6 +93,8 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         graph = _loaded(executor, name, path, setting, config, progress)
         executor.graphs[name] = graph
         _replay(executor, graph, progress)
+    if setting.points:
+        _load_points(executor, setting, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)
     with _server(comm, setting, executor, jobs, channel) as server:
@@ -145,6 +152,20 @@ def _loaded(
     compile_kernels(comm, "update", weights, progress)
     graph.journal, graph.journaled = journal, setting.journal is not None
     return graph
+
+
+def _load_points(executor: Executor, setting: Setting, progress: Progress) -> None:
+    """Read all points, and make the changes in their journals. Collective."""
+    # Imported here: a service of graphs does without `points`
+    from .live_points.served_points import ServedPoints
+
+    for name, source in setting.points.items():
+        served = ServedPoints.load(
+            executor.comm, name, source, setting.journal,
+            setting.journal_until.get(name), executor.uploads.memory, progress,
+        )  # fmt: skip
+        executor.points[name] = served
+        _replay(executor, served, progress)
 
 
 def _replay(
@@ -269,7 +290,7 @@ def _announced(
         print(f"SERVING url={url} token-file={where['token_file']}", flush=True)
         if page is not None:
             print(f"HTTP url={page}", flush=True)
-        progress.say(f"serving {', '.join(setting.graphs)}")
+        progress.say(f"serving {', '.join([*setting.graphs, *setting.points])}")
         yield
 
 

@@ -21,12 +21,16 @@ from .limits import ClientLimitError, ServiceMemory
 if TYPE_CHECKING:
     import pyarrow
 
-# The columns of each kind of upload; weights may be of any type.
+# The columns of each kind of upload; weights may be of any type, a point is a list of
+# floats.
 COLUMNS = {
     "weights": ("weight",),
     "edges": ("src", "dst"),
     "changes": ("src", "dst", "weight"),
     "vertices": ("vertex",),
+    "points": ("point",),
+    "points-with-ids": ("id", "point"),
+    "ids": ("id",),
 }
 # Unused uploads are dropped after this time.
 KEPT_SECONDS = 600.0
@@ -175,6 +179,8 @@ def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
         )
     # Other types may unpack to far more bytes than the batch has
     types = optional("pyarrow", "serve").types
+    if name == "point":
+        return points_of_lists(column)
     fine = types.is_integer(column.type)
     fine |= name == "weight" and types.is_floating(column.type)
     if not fine:
@@ -188,6 +194,22 @@ def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
             f"the column {name!r} names vertex {values.max()}; ids are below 2^63"
         )
     return values.astype(np.int64, copy=False)
+
+
+def points_of_lists(column: "pyarrow.Array") -> np.ndarray:
+    """Return points, shape (points, dimensions); InputError for another type."""
+    types = optional("pyarrow", "serve").types
+    fine = types.is_fixed_size_list(column.type)
+    if not (fine and types.is_floating(column.type.value_type)):
+        raise InputError(
+            f"the column 'point' has type {column.type}; give lists of floats, of a "
+            "fixed size"
+        )
+    values = column.flatten()
+    if values.null_count:
+        raise InputError("the column 'point' has a missing coordinate; leave it out")
+    points: np.ndarray = values.to_numpy(zero_copy_only=False)
+    return points.reshape(len(column), column.type.list_size)
 
 
 def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:
@@ -206,6 +228,8 @@ def read_batch(sent: dict[str, HeldUpload | None]) -> Batch:
     `sent` has uploads by the kind of change; None for one that has not come. Raises
     InputError if some have not come, or there are none.
     """
+    if "remove" in sent:
+        raise InputError("remove is for points; give delete to remove edges")
     parts: list[tuple[int, Columns]] = []
     for field, operation in KINDS.items():
         if field not in sent:

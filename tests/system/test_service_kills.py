@@ -20,6 +20,7 @@ from services import Served, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
+import mndmst
 from mndmst.host.errors import MndmstError
 from mndmst.service.connection import ServiceError
 
@@ -173,3 +174,74 @@ def test_a_journal_serves_one_graph_and_one_service(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="journal of another graph"):
         Served(tmp_path, 1, *words)
     assert issubclass(ServiceError, MndmstError)
+
+
+class PointWriter(threading.Thread):
+    """Sends batches of points until the service is gone; see `point_batch`."""
+
+    def __init__(self, service: Served, done: int) -> None:
+        super().__init__(daemon=True)
+        self.service, self.done, self.errors = service, done, []
+
+    def run(self) -> None:
+        try:
+            with self.service.connect() as client:
+                pings = client.points("p")
+                while True:
+                    version = pings.update(**point_batch(self.done + 1)).version
+                    assert version == self.done + 1
+                    self.done = version
+        except ServiceError as error:
+            self.errors.append(error)
+
+
+def blobs(seed: int, count: int) -> np.ndarray:
+    """Return points around four places; some of them are equal."""
+    draw = np.random.default_rng(seed)
+    return np.round(
+        draw.integers(0, 2, (count, 2)) * 8 + draw.normal(size=(count, 2)), 1
+    )
+
+
+def point_batch(version: int) -> dict[str, object]:
+    """Return the batch that makes a version: the two oldest points go, two come."""
+    oldest = 2 * (version - 1)
+    return {"insert": blobs(version, 2), "remove": [oldest, oldest + 1]}
+
+
+def test_points_keep_labels_and_numbers_when_the_service_is_killed(
+    tmp_path: Path,
+) -> None:
+    """An estimator in this process follows the same batches."""
+    draw = random.Random(2)
+    np.save(tmp_path / "p.npy", blobs(0, N))
+    expected = mndmst.HDBSCAN(8, 3).fit(blobs(0, N))
+    words = ("--points", tmp_path / "p.npy", "--journal", tmp_path / "journal", "-q")
+    words += ("--min-cluster-size", 8, "--min-samples", 3)
+    acknowledged = 0
+    for kill in range(max(2, KILLS // 4)):
+        service = Served(tmp_path, draw.choice((1, 2, 3)), *words)
+        try:
+            with service.connect() as client:
+                pings = client.points("p")
+                version = pings.info()["version"]
+                assert acknowledged <= version <= acknowledged + 1
+                while expected.version_ < version:
+                    expected.update(**point_batch(expected.version_ + 1))
+                found = pings.labels()
+                assert found["id"].to_numpy().tolist() == expected.ids_.tolist()
+                assert found["cluster"].to_numpy().tolist() == expected.labels_.tolist()
+                probabilities = found["probability"].to_numpy().tolist()
+                assert probabilities == expected.probabilities_.tolist()
+                if kill % 2:
+                    assert pings.snapshot()["version"] == version
+            writer = PointWriter(service, version)
+            writer.start()
+            time.sleep(draw.uniform(0.1, 0.6))
+            service.kill()
+            writer.join(60)
+            assert not writer.is_alive() and len(writer.errors) == 1
+            acknowledged = writer.done
+        finally:
+            service.kill()
+    assert acknowledged > 2

@@ -31,7 +31,6 @@ HARMLESS = {
     ("mndmst/io/formats/point_tables.py", "self"),
     ("mndmst/io/names.py", "_holds_object"),
     ("mndmst/native/code_store.py", "Code"),
-    ("mndmst/service/journal.py", "unpack"),
 }
 
 

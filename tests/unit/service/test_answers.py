@@ -31,6 +31,7 @@ from mndmst.service.queries import (
     answers,
     held_labels,
 )
+from mndmst.service.served_graph import ServedGraph
 from mndmst.tree.index import ForestIndex
 
 N = 500
@@ -226,9 +227,10 @@ def test_labels_count_against_the_memory(
 
 def test_a_stream_of_labels_counts_until_it_ends(view: ForestView) -> None:
     memory = ServiceMemory(0)
-    graphs = {"g": SimpleNamespace(name="g")}
+    graph = ServedGraph.__new__(ServedGraph)  # whose rows are not needed
+    graph.name = "g"
     server = SimpleNamespace(
-        executor=SimpleNamespace(graphs=graphs),
+        executor=SimpleNamespace(served={"g": graph}.get),
         _memory=memory,
         _view=lambda graph, version: view,
     )

@@ -1,0 +1,195 @@
+"""The actions of the command `client` on points that a service keeps."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..host.option_types import whole
+from .options import add_file, add_output, add_overwrite
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..service.points_client import Points
+
+# The types of options that take a version, a count or an id
+_WHOLE, _COUNT = whole(0, (1 << 63) - 1), whole(1, (1 << 31) - 1)
+
+
+def _add_points(action: argparse.ArgumentParser) -> None:
+    action.add_argument("points", help="name of the points")
+
+
+def _add_table(action: argparse.ArgumentParser) -> None:
+    _add_points(action)
+    action.add_argument(
+        "file", type=Path, metavar="FILE",
+        help="points: .npy, or .csv, .parquet or .arrow with the columns of the "
+        "coordinates",
+    )  # fmt: skip
+
+
+def _add_ids(action: argparse.ArgumentParser, default: str) -> None:
+    action.add_argument(
+        "id", nargs="*", type=_WHOLE, metavar="ID", help=f"ids of points{default}"
+    )
+    add_file(action, "--ids", "table (id) of the ids")
+
+
+def _add_output(action: argparse.ArgumentParser) -> None:
+    add_output(action, ".csv, .arrow or .parquet")
+    add_overwrite(action, "replace an existing file")
+
+
+def _add_insert(insert: argparse.ArgumentParser) -> None:
+    _add_table(insert)
+    insert.add_argument(
+        "--id-column", metavar="NAME",
+        help="column of FILE with ids for the points (default: the next free ids)",
+    )  # fmt: skip
+    add_file(insert, "--remove", "table (id) of points to remove in the same batch")
+    _add_for_version(insert)
+
+
+def _add_remove(remove: argparse.ArgumentParser) -> None:
+    _add_points(remove)
+    _add_ids(remove, "")
+    _add_for_version(remove)
+
+
+def _add_for_version(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "--for-version", type=_WHOLE, metavar="N",
+        help="version that the batch belongs to; the service refuses another",
+    )  # fmt: skip
+
+
+def _add_labels(labels: argparse.ArgumentParser) -> None:
+    _add_points(labels)
+    _add_ids(labels, " (default: all)")
+    labels.add_argument(
+        "--of-version", type=_WHOLE, metavar="N", help="one of the last versions"
+    )
+    _add_output(labels)
+
+
+def _add_events(events: argparse.ArgumentParser) -> None:
+    _add_points(events)
+    events.add_argument(
+        "--since", type=_WHOLE, metavar="N", required=True, help="version that is known"
+    )
+    _add_output(events)
+
+
+def _add_predict(predict: argparse.ArgumentParser) -> None:
+    _add_table(predict)
+    _add_output(predict)
+
+
+def _add_neighbours(neighbours: argparse.ArgumentParser) -> None:
+    _add_table(neighbours)
+    neighbours.add_argument(
+        "--count", type=_COUNT, default=10, metavar="K",
+        help="neighbours of each point (default: 10)",
+    )  # fmt: skip
+    _add_output(neighbours)
+
+
+def _insert(points: "Points", arguments: argparse.Namespace) -> None:
+    from .tables import read_points
+
+    table, ids = read_points(arguments.file, arguments.id_column)
+    removed = None
+    if arguments.remove is not None:
+        removed = _read_ids(arguments.remove)
+    found = points.update(
+        insert=table, ids=ids, remove=removed, version=arguments.for_version
+    )
+    which = ""
+    if ids is None and len(found.ids):
+        which = f" ids={found.ids[0]}-{found.ids[-1]}"
+    print(f"version={found.version} inserted={len(found.ids)}{which}")
+
+
+def _remove(points: "Points", arguments: argparse.Namespace) -> None:
+    ids = _given_ids(arguments)
+    if ids is None:
+        from ..host.errors import ConfigError
+
+        raise ConfigError("remove: give ids of points, or --ids FILE")
+    print(f"version={points.remove(ids, version=arguments.for_version)}")
+
+
+def _labels(points: "Points", arguments: argparse.Namespace) -> None:
+    table = points.labels(_given_ids(arguments), arguments.of_version)
+    _write(table, arguments)
+
+
+def _events(points: "Points", arguments: argparse.Namespace) -> None:
+    table = points.events(arguments.since)
+    _write(table, arguments)
+
+
+def _predict(points: "Points", arguments: argparse.Namespace) -> None:
+    from .tables import read_points
+
+    _write(points.predict(read_points(arguments.file)[0]), arguments)
+
+
+def _neighbours(points: "Points", arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    from ..host.errors import optional
+    from .tables import read_points
+
+    count = arguments.count
+    found = points.neighbours(read_points(arguments.file)[0], count)
+    rows = np.repeat(np.arange(len(found.ids)), count)
+    columns = {
+        "row": rows,
+        "id": found.ids.ravel(),
+        "distance": found.distances.ravel(),
+    }
+    _write(optional("pyarrow", "serve", "Tables need").table(columns), arguments)
+
+
+def _given_ids(arguments: argparse.Namespace) -> "np.ndarray | list[int] | None":
+    """Return the ids of the words or of the file; None without any."""
+    from ..host.errors import ConfigError
+
+    if arguments.id and arguments.ids is not None:
+        raise ConfigError("give ids of points, or --ids FILE, but not both")
+    return arguments.id or (arguments.ids and _read_ids(arguments.ids))
+
+
+def _read_ids(path: Path) -> "np.ndarray":
+    from .tables import read_columns
+
+    (ids,) = read_columns(path, ("id",))
+    return ids
+
+
+def _write(table: Any, arguments: argparse.Namespace) -> None:
+    """Write a table to the output; without one, print it as CSV.
+
+    In CSV a list is a text with blanks.
+    """
+    from .tables import print_table, with_texts, write_table
+
+    if arguments.output is None:
+        print_table(with_texts(table))
+        return
+    text = arguments.output.suffix == ".csv"
+    write_table(with_texts(table) if text else table, arguments.output)
+
+
+ACTIONS = (
+    ("insert", "insert points, and print their ids", _insert, _add_insert),
+    ("remove", "remove points by id", _remove, _add_remove),
+    ("labels", "write the cluster of each point", _labels, _add_labels),
+    ("events", "write which clusters split, merged, were born or died since a version",
+     _events, _add_events),
+    ("predict", "write the clusters that points would join", _predict, _add_predict),
+    ("neighbours", "write the present points nearest to others",
+     _neighbours, _add_neighbours),
+)  # fmt: skip

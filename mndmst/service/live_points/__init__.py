@@ -1,0 +1,1 @@
+"""Points that the service keeps, with clusters that follow their changes."""

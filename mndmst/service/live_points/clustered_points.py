@@ -1,0 +1,152 @@
+"""One version of points with its clusters and their numbers, as an immutable value."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from ...host.errors import ConfigError
+from ...host.memory_costs import DIFFERENCE_BYTES
+from ...points.clusters.cluster_numbers import ClusterEvent
+from ...points.clusters.density_clusters import DensityClusters
+from ...points.clusters.prediction import TrainingPoints, predicted_labels
+from ...points.versions.cluster_version import ClusterVersion
+from ...points.versions.point_batch import PointBatch, PointIds
+from ...points.versions.point_version import ForestRule
+
+EVENT_BYTES = 500  # an event, its numbers and sizes
+
+
+class NearestIds(NamedTuple):
+    """The present points nearest to others; both have the shape (points, k)."""
+
+    ids: np.ndarray
+    distances: np.ndarray  # ascending
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterTable:
+    """The cluster of each point of one version."""
+
+    version: int
+    point_ids: PointIds
+    clusters: np.ndarray  # int64: numbers of clusters; -1 is noise
+    probabilities: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        columns = self.point_ids.ids, self.clusters, self.probabilities
+        return sum(column.nbytes for column in columns)
+
+
+@dataclass(frozen=True, eq=False)
+class VersionEvents:
+    """What a batch has done to clusters."""
+
+    events: tuple[ClusterEvent, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take while they are kept, roughly."""
+        return DIFFERENCE_BYTES + EVENT_BYTES * len(self.events)
+
+
+class ClusteredPoints:
+    """A version of points: their clusters, and a search that predictions make.
+
+    The search is made under a lock when a request first needs it.
+    """
+
+    def __init__(self, version: ClusterVersion) -> None:
+        self.points, self.rule, self.numbers = (
+            version.version,
+            version.rule,
+            version.numbers,
+        )
+        self._version, self._lock = version, Lock()
+        self.table = ClusterTable(
+            self.points.number,
+            self.points.point_ids,
+            version.labels,
+            version.flat.probabilities,
+        )
+
+    def changed(self, batch: PointBatch) -> "tuple[ClusteredPoints, VersionEvents]":
+        """Return the next version, and what has become of the clusters.
+
+        Raises InputError if the batch does not suit this version; ConfigError if too
+        few points would stay.
+        """
+        count = len(self.points.points) - len(batch.removed) + len(batch.ids)
+        if count == 0:
+            raise ConfigError("the batch removes all points; at least one must stay")
+        self.rule.check_points(count)
+        version, events = self._version.changed(batch)
+        return ClusteredPoints(version), VersionEvents(tuple(events))
+
+    @property
+    def num_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.numbers.numbers)
+
+    @cached_property
+    def noise(self) -> int:
+        """How many points are noise."""
+        return int((self.table.clusters < 0).sum())
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of the points, the forest, the trees and the labels."""
+        forest, clusters = self.points.forest, self._version.clusters
+        columns = [forest.src, forest.dst, forest.weight, self.points.points]
+        if clusters is not None:
+            columns += clusters.tree.columns().values()
+        return self.table.nbytes + sum(column.nbytes for column in columns)
+
+    def predicted(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers of the clusters that points would join, and probabilities."""
+        joined, clusters = self._training.connect(points), self._all_clusters
+        labels, probabilities = predicted_labels(
+            clusters.tree,
+            clusters.chosen,
+            clusters.flat.labels,
+            self.rule.selection.epsilon,
+            joined,
+        )
+        return self.numbers.of(labels), probabilities
+
+    def neighbours(self, points: np.ndarray, count: int) -> NearestIds:
+        """Return the present points nearest to each of some points."""
+        present = len(self.points.points)
+        if count > present:
+            raise ConfigError(
+                f"neighbours: count is {count}, but there are {present:,} points"
+            )
+        distances, rows = self._training.search.nearest(points, count)
+        return NearestIds(self.points.ids[rows], distances)
+
+    @property
+    def _training(self) -> TrainingPoints:
+        with self._lock:
+            return self._made_training
+
+    @cached_property
+    def _all_clusters(self) -> DensityClusters:
+        return self._version.all_clusters()
+
+    @cached_property
+    def _made_training(self) -> TrainingPoints:
+        forest_rule: ForestRule = self.points.rule
+        return TrainingPoints(
+            self.points.points,
+            forest_rule.metric,
+            forest_rule.parameters,
+            forest_rule.min_samples,
+            forest_rule.alpha,
+            self._all_clusters.tree.point_distance,
+            forest_rule.threads,
+            self.points.point_forest.search,
+        )

@@ -1,0 +1,496 @@
+"""Points that clients know by a name: versions, batches, tables and answers.
+
+Rank 0 holds the points and makes each version. Other ranks hold its number alone, and
+take part in the jobs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ...host.errors import ConfigError, InputError, MndmstError, optional
+from ...host.formatting import counted
+from ...host.memory_costs import (
+    COORDINATE_BYTES,
+    DENSITY_BYTES,
+    MIB,
+    NEIGHBOUR_BYTES,
+    POINT_BYTES,
+)
+from ...host.progress import Progress
+from ...points.clusters.density_clusters import DensityRule
+from ...points.point_files import LARGEST, PointTable, read_point_table, uuid_of
+from ...points.versions.cluster_version import ClusterVersion
+from ...points.versions.point_batch import PointBatch, PointIds
+from ...points.versions.point_version import ForestRule, PointVersion
+from ..journal import Journal
+from ..limits import ServiceMemory
+from ..protocol import PROTOCOL, JsonObject, Request, ServiceAnswer
+from ..served_versions import SentColumns, ServedVersions
+from ..uploads import points_of_lists
+from ..version_history import StaleVersionError, VersionHistory
+from .clustered_points import ClusteredPoints, ClusterTable, VersionEvents
+from .point_records import POINT_JOURNAL, PointSnapshot, read_snapshot, write_snapshot
+
+if TYPE_CHECKING:
+    import pyarrow
+
+arrow = optional("pyarrow", "serve", "The service needs")
+
+# Bytes of an answer for each row: a label; a prediction, a neighbour
+LABEL_BYTES, ANSWER_BYTES = 48, 64
+# Neighbours that are listed for each point of a search
+LISTED = 16
+
+
+@dataclass(frozen=True)
+class PointSource:
+    """A file of points, and the rule of their clusters."""
+
+    path: Path
+    rule: DensityRule
+    columns: str | None = None
+    key: str | None = None
+    metric: str = "euclidean"
+    threads: int = 0
+
+    @property
+    def forest_rule(self) -> ForestRule:
+        """The rule of the forest."""
+        return ForestRule(self.metric, self.rule.samples, threads=self.threads)
+
+    def uuid_of(self, points: np.ndarray, ids: np.ndarray | None) -> str:
+        """Return a uuid of points, ids and everything that clusters depend on."""
+        rule, select = self.rule, self.rule.selection
+        facts = (
+            uuid_of(points), None if ids is None else sha256(ids.data).hexdigest(),
+            self.metric, rule.samples, rule.min_cluster_size, rule.persistence,
+            select.method, select.epsilon, select.epsilon_max,
+            select.allow_single_cluster, select.max_cluster_size,
+        )  # fmt: skip
+        return str(uuid5(NAMESPACE_OID, " ".join(map(str, facts))))
+
+
+class MadePoints(NamedTuple):
+    """The version that a batch has made; its content on rank 0 alone."""
+
+    version: int
+    batch: PointBatch | None = None
+    points: ClusteredPoints | None = None
+    events: VersionEvents | None = None
+
+
+class ServedPoints(ServedVersions[PointBatch, MadePoints]):
+    """The newest version of some points, the last labels and events, and the journal.
+
+    `coordinates` are names of the dimensions, if they have names; `first` is None on
+    other ranks than rank 0.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        name: str,
+        start: tuple[int, str],
+        first: ClusteredPoints | None,
+        coordinates: Sequence[str],
+        memory: ServiceMemory,
+    ) -> None:
+        super().__init__(comm, name, *start)
+        self.coordinates, self._memory = tuple(coordinates), memory
+        number = start[0]
+        # Rank 0 alone adds to them
+        self.events: VersionHistory[VersionEvents] = VersionHistory.of(
+            f"the events of {name}", number, memory, "Read the labels as a whole."
+        )
+        self.tables: VersionHistory[ClusterTable] = VersionHistory.of(
+            f"the labels of {name}", number - 1, memory, "Read the newest ones."
+        )
+        if first is not None:
+            memory.add_index(first)
+            self.tables.add(first.table)
+        # The newest version: one reference, which `publish` replaces
+        self._newest = number, first
+
+    @classmethod
+    def load(
+        cls,
+        comm: Comm,
+        name: str,
+        source: PointSource,
+        journal: Path | None,
+        until: int | None,
+        memory: ServiceMemory,
+        progress: Progress,
+    ) -> "ServedPoints":
+        """Read points, or the newest snapshot of them, and find their journal.
+
+        Collective. `journal` is the folder of all journals. Raises MndmstError on every
+        rank if the points cannot be read.
+        """
+        first, start = None, (0, "")
+        names: tuple[str, ...] = ()
+        opened: Journal[PointBatch] | None = None
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                table = read_point_table(
+                    source.path, columns=source.columns, key=source.key,
+                    metric=source.metric,
+                )  # fmt: skip
+                ids, names = _ids_of(table, source.path, progress), table.names
+                uuid = source.uuid_of(table.points, ids)
+                number, snapshot = 0, None
+                if journal is not None:
+                    opened = Journal(journal / name, POINT_JOURNAL, until)
+                    begin = opened.begin(source.path, uuid)
+                    if (number := begin.version) > 0:
+                        snapshot = read_snapshot(begin.path, number)
+                        uuid = snapshot.uuid
+                first = _first(source, table.points, ids, number, snapshot, memory)
+                start = number, uuid
+        served = cls(comm, name, comm.bcast(start), first, names, memory)
+        served.journal, served.journaled = opened, journal is not None
+        return served
+
+    # For every thread
+
+    @property
+    def version(self) -> int:
+        """The number of the newest version."""
+        return self._newest[0]
+
+    @property
+    def current(self) -> ClusteredPoints:
+        """The newest version; on rank 0."""
+        newest = self._newest[1]
+        if newest is None:
+            raise ConfigError(f"{self.name} are points, and rank 0 has them; ask there")
+        return newest
+
+    def check_sent(self, kind: str, version: int) -> None:
+        """See `ServedVersions.check_sent`."""
+        if version != (now := self.version):
+            raise StaleVersionError(
+                f"the {kind} sent belong to version {version} of {self.name}, and its "
+                f"present version is {now}. Read the labels again."
+            )
+
+    def facts(self) -> ServiceAnswer:
+        """Return the facts that the page and clients get."""
+        now = self.current
+        count, dimensions = now.points.points.shape
+        return {
+            "graph": self.name,
+            "version": now.points.number,
+            "points": count,
+            "dimensions": dimensions,
+            "clusters": now.num_clusters,
+            "noise": now.noise,
+        }
+
+    def describe(self) -> ServiceAnswer:
+        """Return all facts that a client asks for."""
+        now = self.current
+        return {
+            **self.facts(),
+            "uuid": self.uuid,
+            "coordinates": list(self.coordinates),
+            "metric": str(now.points.rule.metric),
+            "min_samples": now.rule.samples,
+            "min_cluster_size": now.rule.min_cluster_size,
+            "next_id": now.points.next_id,
+            "events_since": self.events.oldest,
+            "labels_since": self.tables.oldest + 1,
+        }
+
+    def status(self) -> JsonObject:
+        """Return the row of the operators' page."""
+        return {**self.facts(), "journal_bytes": self.journal and self.journal.nbytes}
+
+    def table_schema(self, request: Request) -> "pyarrow.Schema":
+        """Return the columns of a table; the request gets its version.
+
+        Raises ConfigError if there is no such table or version; StaleVersionError if it
+        is no longer kept.
+        """
+        version = request.setdefault("version", self.version)
+        self.check_reached(max(version, request.get("since", 0)))
+        number, real = arrow.int64(), arrow.float64()
+        if request["table"] == "labels":
+            self._table(version)
+            return arrow.schema(
+                [("id", number), ("cluster", number), ("probability", real)]
+            )
+        if request["table"] != "events":
+            raise ConfigError(
+                f"no table of points is named {request['table']!r} in protocol "
+                f"{PROTOCOL}; there are labels and events"
+            )
+        if "since" not in request:
+            raise ConfigError("events: since is missing (the version that is known)")
+        self.events.between(request["since"], version)
+        lists = [(name, arrow.list_(number)) for name in EVENT_LISTS]
+        return arrow.schema([("version", number), ("event", arrow.string()), *lists])
+
+    def held_table(self, request: Request) -> "AbstractContextManager[pyarrow.Table]":
+        """Return a block that has a table, which the memory counts.
+
+        Raises errors as `table_schema`; ConfigError if the memory is too little.
+        """
+        schema = self.table_schema(request)
+        version = request["version"]
+        if request["table"] == "labels":
+            table = self._table(version)
+            columns = table.point_ids.ids, table.clusters, table.probabilities
+            nbytes, what = LABEL_BYTES * len(table.clusters), f"labels of {self.name}"
+            return self._memory.hold_table(
+                nbytes, what, lambda: arrow.table(list(columns), schema=schema)
+            )
+        kept = self.events.between(request["since"], version)
+        rows = [
+            {"version": e.version, "event": e.kind}
+            | {name: list(getattr(e, name)) for name in EVENT_LISTS}
+            for each in kept
+            for e in each.events
+        ]
+        return self._memory.hold_table(
+            sum(each.nbytes for each in kept),
+            f"events of {self.name}",
+            lambda: arrow.Table.from_pylist(rows, schema=schema),
+        )
+
+    def _table(self, version: int) -> ClusterTable:
+        """Return the labels of a version; StaleVersionError if they are not kept."""
+        table = self.current.table
+        if table.version == version:
+            return table
+        try:
+            return self.tables.between(version - 1, version)[0]
+        except StaleVersionError:
+            raise self.stale(version) from None
+
+    def answers(
+        self, request: Request
+    ) -> "tuple[int, Callable[[pyarrow.RecordBatch], Iterator[pyarrow.Table]]]":
+        """Return the version of a query, and the function that answers a batch.
+
+        Raises ConfigError if there is no such query or version.
+        """
+        query, now = request["query"], self.current
+        version = request.get("version", now.points.number)
+        self.check_reached(version)
+        if query == "labels":
+            return version, self._labels_of(self._table(version))
+        if query not in ("predict", "neighbours"):
+            raise ConfigError(
+                f"no query of points is named {query!r} in protocol {PROTOCOL}; give "
+                "labels, predict or neighbours"
+            )
+        if version != now.points.number:
+            raise self.stale(version)
+        count = request.get("count", 0)
+        if query == "neighbours" and not count:
+            raise ConfigError("neighbours: count is missing (how many of each point)")
+
+        def answer(batch: "pyarrow.RecordBatch") -> "Iterator[pyarrow.Table]":
+            points = _points_of(batch, now.points.points.shape[1])
+            nbytes = (ANSWER_BYTES + 24 * count) * len(points)
+
+            def table() -> "pyarrow.Table":
+                if query == "predict":
+                    return arrow.table(
+                        dict(zip(PREDICTED, now.predicted(points), strict=True))
+                    )
+                found = now.neighbours(points, count)
+                lists = [
+                    arrow.FixedSizeListArray.from_arrays(each.ravel(), count)
+                    for each in found
+                ]
+                return arrow.table(lists, names=["id", "distance"])
+
+            what = f"the query {query} of {len(points):,} points"
+            with self._memory.hold_table(nbytes, what, table) as held:
+                yield held
+
+        return version, answer
+
+    def _labels_of(
+        self, table: ClusterTable
+    ) -> "Callable[[pyarrow.RecordBatch], Iterator[pyarrow.Table]]":
+        def answer(batch: "pyarrow.RecordBatch") -> "Iterator[pyarrow.Table]":
+            ids = _column(batch, "id").to_numpy(zero_copy_only=False)
+            rows = table.point_ids.rows_of(ids, "ids")
+            columns = table.clusters[rows], table.probabilities[rows]
+            yield arrow.table(dict(zip(PREDICTED, columns, strict=True)))
+
+        return answer
+
+    # For the main thread of every rank
+
+    def read(self, sent: SentColumns) -> PointBatch:
+        """See `ServedVersions.read`."""
+        given: dict[str, np.ndarray] = {}
+        for field, upload in sent.items():
+            self.check_upload("points", upload)
+            columns = {} if upload is None else upload.columns
+            allowed = {"insert": (["point"], ["id", "point"]), "remove": (["id"],)}
+            if field not in allowed:
+                raise InputError(
+                    f"{self.name} are points, and {field} is for graphs; give insert "
+                    "or remove"
+                )
+            if list(columns) not in allowed[field]:
+                raise InputError(f"{field}: no upload of points or ids has come")
+            for name, column in columns.items():
+                given[f"{field} {name}"] = column
+        if not given:
+            raise InputError("no changes: give insert or remove, or both")
+        return self.current.points.check(
+            given.get("remove id"), given.get("insert point"), given.get("insert id")
+        )
+
+    def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
+        """Begin the stage: a version has all that a batch needs."""
+        progress.stage("next version")
+
+    def apply(self, batch: PointBatch | MndmstError | None) -> MadePoints:
+        """See `ServedVersions.apply`. Collective."""
+        made = MadePoints(self.version + 1)
+        with self.comm.raise_on_all():
+            if isinstance(batch, MndmstError):
+                raise batch
+            if batch is not None:
+                now = self.current
+                # A batch of the journal has not been checked
+                points = batch.points if len(batch.ids) else None
+                now.points.check(batch.removed, points, batch.ids)
+                count = len(now.points.points) + len(batch.ids)
+                with _hold(self._memory, now.points.rule, count, batch.points.shape[1]):
+                    changed, events = now.changed(batch)
+                made = MadePoints(made.version, batch, changed, events)
+        return made
+
+    def publish(self, made: MadePoints) -> None:
+        """See `ServedVersions.publish`."""
+        if made.points is not None and made.events is not None:
+            self._memory.add_index(made.points)
+            self.events.add(made.events)
+            self.tables.add(made.points.table)
+        self._newest = made.version, made.points
+        self._announce()
+
+    def answer_of(self, made: MadePoints) -> ServiceAnswer:
+        """Return the version, the numbers of points, and the first new id."""
+        if made.batch is None:
+            return {"version": made.version}
+        ids = made.batch.ids
+        return {
+            "version": made.version,
+            "inserted": len(ids),
+            "deleted": len(made.batch.removed),
+            "first_id": int(ids[0]) if len(ids) else None,
+        }
+
+    def write_snapshot(self, path: Path) -> str:
+        """Write points and numbers; see `ServedVersions.write_snapshot`. Collective."""
+        named = self.uuid_of(self.version)
+        with self.comm.raise_on_all():
+            if self.comm.rank == 0:
+                points, table = self.current.points, self.current.table
+                snapshot = PointSnapshot(
+                    named, points.point_ids, points.points, table.clusters,
+                    self.current.numbers.next_number,
+                )  # fmt: skip
+                with self._memory.hold(2 * points.points.nbytes, "a snapshot"):
+                    write_snapshot(path, self.version, snapshot)
+        return named
+
+
+EVENT_LISTS = ("old", "new", "old_sizes", "new_sizes")
+PREDICTED = ("cluster", "probability")
+
+
+def _hold(
+    memory: ServiceMemory, rule: ForestRule, count: int, dimensions: int
+) -> AbstractContextManager[None]:
+    """Count the search and the trees of points while a block makes them."""
+    each = POINT_BYTES + DENSITY_BYTES + COORDINATE_BYTES * dimensions
+    each += NEIGHBOUR_BYTES * (rule.min_samples + LISTED)
+    nbytes = each * count
+    # The kernels of a small set take no more than a rank may always hold
+    return memory.hold(nbytes if nbytes > MIB else 0, f"a search of {count:,} points")
+
+
+def _first(
+    source: PointSource,
+    points: np.ndarray,
+    ids: np.ndarray | None,
+    number: int,
+    snapshot: PointSnapshot | None,
+    memory: ServiceMemory,
+) -> ClusteredPoints:
+    """Return the first version: of the points of a file, or of a snapshot."""
+    given = points if snapshot is None else snapshot.points
+    rule = source.forest_rule
+    source.rule.check_points(len(given))
+    with _hold(memory, rule, *given.shape):
+        first = PointVersion.first(given, rule, ids=ids if snapshot is None else None)
+        if snapshot is not None:
+            first = replace(first, number=number, point_ids=snapshot.ids)
+        found = ClusterVersion.first(first, source.rule)
+        if snapshot is not None:
+            found = replace(found, numbers=snapshot.numbers(found.flat.labels))
+        return ClusteredPoints(found)
+
+
+def _ids_of(table: PointTable, path: Path, progress: Progress) -> np.ndarray | None:
+    """Return the ids that a file gives its points; None for 0, 1, ..."""
+    for note in table.notes:
+        progress.say(note)
+    if table.ids is None:
+        return None
+    if table.ids.dtype.kind not in "iu":
+        progress.say(
+            f"{path}: the column {table.id_name} has texts, so points get the ids "
+            f"0 to {len(table.points) - 1:,}"
+        )
+        return None
+    progress.say(f"{path}: the column {table.id_name} has the ids of points")
+    try:
+        return PointIds.first(len(table.points), table.ids).ids
+    except InputError as error:
+        error.source = f"{path}: column {table.id_name}"
+        raise
+
+
+def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
+    if batch.schema.names != [name]:
+        raise ConfigError(
+            f"a query has the column {name}, not {', '.join(batch.schema.names)}"
+        )
+    return batch.column(0)
+
+
+def _points_of(batch: "pyarrow.RecordBatch", dimensions: int) -> np.ndarray:
+    """Return the points of a query as float64; raise MndmstError if they do not fit."""
+    points = points_of_lists(_column(batch, "point"))
+    if points.shape[1] != dimensions:
+        raise InputError(
+            f"the points asked about have {counted(points.shape[1], 'dimension')}, and "
+            f"the present points {dimensions}"
+        )
+    bad = ~(np.abs(points) <= LARGEST).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"point {int(bad.argmax())} of those asked about has a coordinate that is "
+            f"NaN, or beyond {LARGEST:g}"
+        )
+    # Flight does not align its buffers
+    return np.require(points, np.float64, "A")

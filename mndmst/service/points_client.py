@@ -1,0 +1,221 @@
+"""The Python client of points that a service keeps, and of their clusters."""
+
+import secrets
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..api.inputs import as_column, as_count, as_points
+from ..host.errors import InputError, optional
+from .protocol import Request, ServiceAnswer
+from .remote_versions import RemoteVersions, of_version
+
+if TYPE_CHECKING:
+    import pyarrow
+
+arrow = optional("pyarrow", "serve", "The client of the service needs")
+
+
+class PointsUpdate(NamedTuple):
+    """The result of a batch: the new version, and the ids of inserted points."""
+
+    version: int
+    ids: np.ndarray
+
+
+class NearestPoints(NamedTuple):
+    """The present points nearest to others; both have the shape (points, count)."""
+
+    ids: np.ndarray
+    distances: np.ndarray  # ascending
+
+
+class Points(RemoteVersions):
+    """Points that a service keeps, whose clusters (HDBSCAN*) follow all changes.
+
+    Every point has an id, which is given once and never again, and every cluster a
+    number, which it keeps while its points change. After every batch forest and
+    clusters are those of a fresh fit of the present points.
+    """
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of the coordinates; empty if they have none."""
+        return tuple(self.info()["coordinates"])
+
+    def insert(
+        self, points: object, ids: object = None, *, version: int | None = None
+    ) -> np.ndarray:
+        """Insert points, and return their ids.
+
+        Parameters
+        ----------
+        points : table or array-like of numbers, shape (points, dimensions)
+            A table has the columns of `coordinates`; others are ignored.
+        ids : array-like of integers, optional
+            Ids that no point had before; by default the next free ones.
+        version : int, optional
+            The version that the points are for: the service refuses them if there is
+            another.
+
+        Raises
+        ------
+        OtherVersionError
+            If there is another version than the one given.
+        MndmstError
+            If a point or id is refused; then nothing has changed.
+        """
+        return self.update(insert=points, ids=ids, version=version).ids
+
+    def remove(self, ids: object, *, version: int | None = None) -> int:
+        """Remove points by id; return the new version. See `insert`."""
+        return self.update(remove=ids, version=version).version
+
+    def update(
+        self,
+        *,
+        insert: object = None,
+        ids: object = None,
+        remove: object = None,
+        version: int | None = None,
+    ) -> PointsUpdate:
+        """Remove points and then insert points, as one batch; see `insert`."""
+        then: Request = {"action": "update", "graph": self.name}
+        uploads: list[tuple[str, str, pyarrow.Table]] = []
+        new = np.empty(0, np.int64)
+        if remove is not None:
+            then["remove"] = secrets.token_hex(16)
+            table = arrow.table({"id": _as_ids(remove, "remove")})
+            uploads.append(("ids", then["remove"], table))
+        if insert is not None:
+            then["insert"] = secrets.token_hex(16)
+            columns = {"point": self._points(insert, "insert")}
+            if ids is not None:
+                new = _as_ids(ids, "ids")
+                if len(new) != len(columns["point"]):
+                    raise InputError(
+                        f"ids: there are {len(new):,}, and {len(columns['point']):,} "
+                        "points; give each point one"
+                    )
+                columns = {"id": arrow.array(new), **columns}
+            kind = "points" if ids is None else "points-with-ids"
+            uploads.append((kind, then["insert"], arrow.table(columns)))
+        elif ids is not None:
+            raise InputError("ids are for points to insert; give insert, too")
+        if not uploads:
+            raise InputError("no changes; give insert or remove")
+        result: ServiceAnswer = {}
+        for kind, name, table in uploads:
+            last = then if name == uploads[-1][1] else None
+            result = self._put(kind, name, of_version(table, version), None, last)
+        if insert is not None and ids is None and result["inserted"]:
+            first = result["first_id"]
+            assert first is not None
+            new = np.arange(first, first + result["inserted"])
+        return PointsUpdate(int(result["version"]), new)
+
+    def labels(self, ids: object = None, version: int | None = None) -> "pyarrow.Table":
+        """Return the clusters of points as an Arrow table: id, cluster, probability.
+
+        Parameters
+        ----------
+        ids : array-like of integers, optional
+            The points, in the order of the rows; by default all.
+        version : int, optional
+            The newest one by default. The service keeps the labels of the last
+            versions; ``info()["labels_since"]`` is the oldest.
+
+        Returns
+        -------
+        pyarrow.Table
+            `cluster` is the number of the cluster, -1 for noise. The metadata of the
+            schema has the version.
+
+        Raises
+        ------
+        OtherVersionError
+            If the labels of the version are no longer kept.
+        """
+        given: Request = (
+            {} if version is None else {"version": as_count(version, "version")}
+        )
+        if ids is None:
+            return self.connection.read(
+                {"graph": self.name, "table": "labels", **given}
+            )
+        wanted = arrow.table({"id": _as_ids(ids, "ids")})
+        request: Request = {"graph": self.name, "query": "labels", **given}
+        found = self.connection.exchange(request, wanted)
+        return found.add_column(0, "id", wanted["id"])
+
+    def events(self, since: int) -> "pyarrow.Table":
+        """Return what became of clusters after a version, as an Arrow table.
+
+        A row has the `version`, the `event` ("split", "merged", "born" or "died"), the
+        numbers of the `old` and `new` clusters, and their numbers of points,
+        `old_sizes` and `new_sizes`. A cluster that keeps its number has no event. The
+        service keeps the events of the last versions; ``info()["events_since"]`` is
+        the oldest version to begin with.
+
+        Raises
+        ------
+        OtherVersionError
+            If the events since that version are no longer kept. Read `labels`.
+        """
+        request: Request = {
+            "graph": self.name,
+            "table": "events",
+            "since": as_count(since, "since"),
+        }
+        return self.connection.read(request)
+
+    def predict(self, points: object) -> "pyarrow.Table":
+        """Return the clusters that points would join, and probabilities.
+
+        The points are not inserted, and clusters stay as they are. The Arrow table has
+        a row for each point, with `cluster` and `probability`.
+        """
+        return self._query("predict", points)
+
+    def neighbours(self, points: object, count: int) -> NearestPoints:
+        """Return the ids of the `count` present points nearest to each of some points.
+
+        A present point is its own nearest one.
+        """
+        found = self._query("neighbours", points, count=as_count(count, "count"))
+        ids, distances = (
+            found[name].combine_chunks().flatten().to_numpy().reshape(-1, count)
+            for name in ("id", "distance")
+        )
+        return NearestPoints(ids, distances)
+
+    def _query(self, query: str, points: object, **fields: int) -> "pyarrow.Table":
+        table = arrow.table({"point": self._points(points, "points")})
+        request: Request = {"graph": self.name, "query": query, **fields}  # type: ignore[typeddict-item]
+        return self.connection.exchange(request, table)
+
+    def _points(self, values: object, name: str) -> "pyarrow.Array":
+        """Return points of a table or an array as lists of a fixed size."""
+        columns = getattr(values, "column_names", getattr(values, "columns", None))
+        if columns is not None and self.coordinates:
+            missing = [each for each in self.coordinates if each not in list(columns)]
+            if missing:
+                raise InputError(
+                    f"{name}: there is no column {missing[0]!r}; the points of "
+                    f"{self.name} have {', '.join(self.coordinates)}"
+                )
+            values = np.column_stack(
+                [as_column(values[each], each) for each in self.coordinates]  # type: ignore[index]
+            )
+        points = as_points(values, name)
+        flat = arrow.array(np.ascontiguousarray(points).ravel())
+        return arrow.FixedSizeListArray.from_arrays(flat, points.shape[1])
+
+
+def _as_ids(values: object, name: str) -> np.ndarray:
+    """Return ids as an array of integers; raise InputError for others."""
+    ids = as_column(values, name)
+    if len(ids) and ids.dtype.kind not in "iu":
+        raise InputError(f"{name} has type {ids.dtype}; give ids, which are integers")
+    return ids.astype(np.int64)

@@ -1,0 +1,101 @@
+"""Points in the service: clients of Python and the shell on several ranks."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import simple_path, write_graph
+from services import client, rows, served
+
+pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+
+import mndmst
+from mndmst.host.errors import InputError
+from mndmst.service.client import Service
+from mndmst.service.connection import OtherVersionError, ServiceError
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+
+def blob(x: float, count: int) -> np.ndarray:
+    return np.column_stack([x + np.arange(count) % 5, np.arange(count) // 5])
+
+
+def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
+    points = np.concatenate([blob(0, 30), blob(20, 30)])
+    table = "".join(f"{x},{y}\n" for x, y in points.tolist())
+    (tmp_path / "pings.csv").write_text("x,y\n" + table)
+    new = "".join(f"{x},{y}\n" for x, y in blob(40, 20).tolist())
+    (tmp_path / "new.csv").write_text("x,y\n" + new)
+    write_graph(tmp_path / "g", simple_path(9), 2)
+    words = (tmp_path / "g", "--points", tmp_path / "pings.csv", "--min-samples", 3)
+    words += ("--min-cluster-size", 10, "-q")
+    with served(tmp_path, 2, *words) as service, service.connect() as connected:
+        pings = connected.points("pings")
+        assert pings.coordinates == ("x", "y") and list(connected) == ["g"]
+        waited = []
+        waiter = threading.Thread(target=lambda: waited.append(pings.wait(after=0)))
+        waiter.start()
+        done = client(service, "insert", "pings", tmp_path / "new.csv")
+        assert done.stdout == "version=1 inserted=20 ids=60-79\n"
+        waiter.join(60)
+        assert waited == [1]
+        other = arrow.table({"y": blob(0, 4)[:, 1], "x": blob(0, 4)[:, 0]})
+        update = pings.update(insert=other, ids=[100, 90, 80, 95], remove=[0, 1, 2, 3])
+        assert update.version == 2 and update.ids.tolist() == [100, 90, 80, 95]
+        fresh = mndmst.HDBSCAN(10, 3).fit(
+            np.concatenate([points[4:], blob(40, 20), blob(0, 4)])
+        )
+        labels = pings.labels()
+        assert (
+            labels["probability"].to_numpy().tolist() == fresh.probabilities_.tolist()
+        )
+        assert labels["cluster"].to_numpy().tolist() == fresh.labels_.tolist()
+        found = rows(service, "labels", "pings", 100, 60)
+        assert [(row["id"], row["cluster"]) for row in found] == [
+            ("100", "0"), ("60", "2"),
+        ]  # fmt: skip
+        (born,) = rows(service, "events", "pings", "--since", 0)
+        assert (born["event"], born["new"], born["new_sizes"]) == ("born", "2", "20")
+        found = rows(service, "predict", "pings", tmp_path / "new.csv")
+        assert {row["cluster"] for row in found} == {"2"}
+        found = rows(service, "neighbours", "pings", tmp_path / "new.csv", "--count", 1)
+        assert [row["id"] for row in found] == [str(id) for id in range(60, 80)]
+        near = pings.neighbours([[40, 0]], 2)
+        assert near.ids.tolist()[0][0] == 60 and near.distances.tolist() == [[0, 1]]
+        assert client(service, "remove", "pings", 100).stdout == "version=3\n"
+        assert client(service, "list").stdout == (
+            "g version=0\npings version=3 points=79 clusters=3\n"
+        )
+        metrics = connected.metrics()
+        assert 'mndmst_points_count{points="pings"} 79.0' in metrics
+        assert 'mndmst_points_clusters{points="pings"} 3.0' in metrics
+        check_refusals(connected, tmp_path)
+        assert connected["g"].insert([0], [5], [2]) == 1
+
+
+def check_refusals(connected: Service, folder: Path) -> None:
+    """Graphs and points have words of their own; nothing changes after a refusal."""
+    pings = connected.points("pings")
+    with pytest.raises(InputError, match=r"in Python take service\.points\('pings'\)"):
+        connected["pings"]
+    with pytest.raises(InputError, match=r"in Python take service\['g'\]"):
+        connected.points("g")
+    with pytest.raises(ServiceError, match="pings are points, and this is for graphs"):
+        connected.connection.ask("solve", graph="pings")
+    with pytest.raises(ServiceError, match="id 100 is not one of the present points"):
+        pings.remove([5, 100])
+    with pytest.raises(OtherVersionError, match="present version is 3"):
+        pings.insert([[1, 2]], version=2)
+    with pytest.raises(
+        InputError, match="no column 'y'; the points of pings have x, y"
+    ):
+        pings.insert(arrow.table({"x": [1.0]}))
+    with pytest.raises(InputError, match="no changes; give insert or remove"):
+        pings.update()
+    with pytest.raises(ServiceError, match="no version 9 of pings yet"):
+        pings.events(since=9)
+    assert pings.info()["version"] == 3

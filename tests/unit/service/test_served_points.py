@@ -1,0 +1,349 @@
+"""Points in the service: batches, numbers, events, answers, journals and snapshots."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+
+import mndmst
+from mndmst.comm.world import world
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.host.progress import Progress
+from mndmst.points.clusters.density_clusters import DensityRule
+from mndmst.points.versions.point_batch import PointBatch
+from mndmst.service.limits import ServiceMemory
+from mndmst.service.live_points.point_records import (
+    POINT_JOURNAL,
+    pack_batch,
+    read_snapshot,
+    unpack_batch,
+)
+from mndmst.service.live_points.served_points import PointSource, ServedPoints
+from mndmst.service.protocol import Request
+from mndmst.service.uploads import Uploads, UploadVersion
+from mndmst.service.version_history import StaleVersionError
+
+QUIET = Progress(False)
+SIZE, SAMPLES = 10, 4
+
+
+def blob(x: float, y: float, count: int, seed: int) -> np.ndarray:
+    """Return points around a place, on a grid: some are equal."""
+    draw = np.random.default_rng(seed).normal((x, y), 0.3, (count, 2))
+    return np.round(draw, 2)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> PointSource:
+    points = np.concatenate([blob(0, 0, 40, 1), blob(9, 9, 40, 2)])
+    np.save(tmp_path / "pings.npy", points)
+    rule = DensityRule(SIZE, SAMPLES)
+    return PointSource(tmp_path / "pings.npy", rule, threads=1)
+
+
+def load(source: PointSource, journal: Path | None = None) -> ServedPoints:
+    """Return points as a service that starts has them; replay their journal."""
+    memory = ServiceMemory(0)
+    served = ServedPoints.load(world(), "pings", source, journal, None, memory, QUIET)
+    if served.journal is not None:
+        for batch in served.journal.open(served.version, served.uuid):
+            served.publish(served.apply(batch))
+    return served
+
+
+def sent(**columns: object) -> dict[str, Uploads]:
+    """Return uploads by the field of a request, as a client sends them."""
+    uploads, found = Uploads(ServiceMemory(0)), {}
+    for field, table in columns.items():
+        kind = {"point": "points", "id": "ids"}.get(
+            "+".join(table.column_names), "points-with-ids"
+        )
+        uploads.receive(field, kind, table.to_batches())
+        found[field] = uploads.take(field)
+    return found
+
+
+def points_of(values: object) -> arrow.Array:
+    array = np.asarray(values, np.float64)
+    return arrow.FixedSizeListArray.from_arrays(array.ravel(), array.shape[1])
+
+
+def update(
+    served: ServedPoints,
+    insert: object = None,
+    ids: object = None,
+    remove: object = None,
+) -> dict[str, object]:
+    """Make a batch as the executor does: on disk before it is seen."""
+    tables = {}
+    if insert is not None:
+        columns = {} if ids is None else {"id": np.asarray(ids, np.int64)}
+        tables["insert"] = arrow.table(columns | {"point": points_of(insert)})
+    if remove is not None:
+        tables["remove"] = arrow.table({"id": np.asarray(remove, np.int64)})
+    batch = served.read(sent(**tables))
+    made = served.apply(batch)
+    if served.journal is not None:
+        served.journal.append(made.version, batch)
+    served.publish(made)
+    return served.answer_of(made)
+
+
+def table_of(served: ServedPoints, **request: object) -> arrow.Table:
+    with served.held_table(Request(graph="pings", **request)) as table:
+        return table
+
+
+def labels(served: ServedPoints, **request: object) -> dict[str, list[object]]:
+    return table_of(served, table="labels", **request).to_pydict()
+
+
+def test_every_version_has_the_clusters_of_a_fresh_fit(source: PointSource) -> None:
+    """Labels are equal up to their numbers, and the forest is the same bit for bit."""
+    served, draw = load(source), np.random.default_rng(3)
+    for step in range(8):
+        present = np.array(labels(served)["id"])
+        new = blob(*draw.integers(0, 10, 2), draw.integers(0, 25), step)
+        update(served, new, None, draw.choice(present, draw.integers(0, 9), False))
+        now = served.current
+        fresh = mndmst.HDBSCAN(SIZE, SAMPLES).fit(now.points.points)
+        assert np.array_equal(now.points.forest.weight, fresh.forest_.weight)
+        assert np.array_equal(now.points.forest.src, fresh.forest_.src)
+        found = labels(served)
+        assert found["probability"] == fresh.probabilities_.tolist()
+        pairs = set(zip(found["cluster"], fresh.labels_.tolist(), strict=True))
+        assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+        assert all((number < 0) == (label < 0) for number, label in pairs)
+
+
+def test_numbers_stay_and_events_say_what_became_of_others(source: PointSource) -> None:
+    served = load(source)
+    assert update(served, blob(0, 9, 20, 4)) == {
+        "version": 1, "inserted": 20, "deleted": 0, "first_id": 80,
+    }  # fmt: skip
+    update(served, remove=range(40))
+    assert table_of(served, table="events", since=0).to_pylist() == [
+        {"version": 1, "event": "born", "old": [], "new": [2], "old_sizes": [],
+         "new_sizes": [20]},
+        {"version": 2, "event": "died", "old": [0], "new": [], "old_sizes": [40],
+         "new_sizes": []},
+    ]  # fmt: skip
+    assert table_of(served, table="events", since=2).num_rows == 0
+    assert set(labels(served)["cluster"]) == {1, 2}
+    assert set(labels(served, version=0)["cluster"]) == {0, 1}
+    with pytest.raises(ConfigError, match="no version 3 of pings yet"):
+        labels(served, version=3)
+    with pytest.raises(ConfigError, match="events: since is missing"):
+        table_of(served, table="events")
+
+
+@pytest.mark.parametrize(
+    ("batch", "reason"),
+    [
+        ({"remove": [80]}, "remove: id 80 is not one of the present points"),
+        ({"remove": [5, 5]}, "remove: id 5 is given twice"),
+        ({"insert": [[np.nan, 0]]}, "insert: point 0 has a coordinate that is NaN"),
+        ({"insert": [[1, 2, 3]]}, "insert: has 3 dimensions, and the present points 2"),
+        ({"insert": [[1, 2]], "ids": [7]}, "ids: id 7 was given before"),
+        ({"insert": [[1, 2]] * 2, "ids": [90, 90]}, "ids: id 90 is given twice"),
+        ({"insert": [[1, 2]], "remove": [99]}, "remove: id 99 is not"),
+        ({"remove": range(80)}, "the batch removes all points"),
+        ({"remove": range(77)}, r"min_samples \(4\) must be at most"),
+        ({}, "no changes: give insert or remove"),
+    ],
+)
+def test_a_bad_batch_changes_nothing(
+    source: PointSource, batch: dict[str, object], reason: str
+) -> None:
+    served = load(source)
+    before = served.current
+    with pytest.raises(ValueError, match=reason):
+        update(served, **batch)
+    assert served.current is before and served.version == 0
+    assert update(served, [[1, 2]])["first_id"] == 80
+
+
+def test_the_field_of_a_graph_is_refused(source: PointSource) -> None:
+    upload = sent(remove=arrow.table({"id": [1]}))["remove"]
+    with pytest.raises(InputError, match="delete is for graphs; give insert or remove"):
+        load(source).read({"delete": upload})
+    with pytest.raises(InputError, match="insert: no upload of points or ids"):
+        load(source).read({"insert": upload})
+
+
+def test_an_upload_for_another_version_is_refused(source: PointSource) -> None:
+    served = load(source)
+    upload = sent(remove=arrow.table({"id": [1]}))["remove"]
+    named = upload._replace(version=UploadVersion("pings", 0))
+    served.read({"remove": named})
+    update(served, [[1, 2]])
+    with pytest.raises(StaleVersionError) as stale:
+        served.read({"remove": named})
+    assert str(stale.value) == (
+        "the points sent belong to version 0 of pings, and its present version is 1. "
+        "Read the labels again."
+    )
+
+
+def ask(served: ServedPoints, query: str, batch: arrow.Table, **fields: int) -> dict:
+    request = Request(graph="pings", query=query, **fields)
+    (found,) = served.answers(request)[1](batch.to_batches()[0])
+    return found.to_pydict()
+
+
+def test_queries_are_answered_by_ids_and_numbers(source: PointSource) -> None:
+    served = load(source)
+    update(served, blob(0, 9, 20, 4), range(500, 520), range(40))
+    wanted = arrow.table({"id": [519, 40, 500]})
+    assert ask(served, "labels", wanted)["cluster"] == [2, 1, 2]
+    new = arrow.table({"point": points_of([[0, 9], [9, 9], [50, 50]])})
+    assert ask(served, "predict", new)["cluster"] == [2, 1, -1]
+    found = ask(served, "neighbours", new, count=3)
+    points = served.current.points
+    for row, (x, y) in enumerate([(0, 9), (9, 9), (50, 50)]):
+        distances = np.hypot(points.points[:, 0] - x, points.points[:, 1] - y)
+        assert found["distance"][row] == pytest.approx(np.sort(distances)[:3])
+        rows = np.searchsorted(points.ids, found["id"][row])
+        assert distances[rows] == pytest.approx(found["distance"][row])
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "fields", "reason"),
+    [
+        ("labels", {"id": [1, 99]}, {}, "ids: id 99 is not one of the present points"),
+        ("labels", {"point": [1]}, {}, "a query has the column id, not point"),
+        ("predict", {"point": points_of([[1, 2, 3]])}, {}, "have 3 dimensions"),
+        ("predict", {"point": points_of([[1, np.inf]])}, {}, "point 0 of those asked"),
+        ("predict", {"point": ["a"]}, {}, "has type string; give lists of floats"),
+        ("neighbours", {"point": points_of([[1, 2]])}, {}, "count is missing"),
+        ("neighbours", {"point": points_of([[1, 2]])}, {"count": 81}, "are 80 points"),
+        ("path", {"point": points_of([[1, 2]])}, {}, "no query of points is named"),
+        ("predict", {"point": points_of([[1, 2]])}, {"version": 1}, "no version 1"),
+    ],
+)
+def test_a_bad_query_is_one_sentence(
+    source: PointSource,
+    query: str,
+    column: dict[str, object],
+    fields: dict[str, int],
+    reason: str,
+) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        ask(load(source), query, arrow.table(column), **fields)
+    assert "\n" not in str(refused.value)
+
+
+def state(served: ServedPoints) -> tuple[object, ...]:
+    """Return everything that a client can see of the newest version."""
+    facts = {k: v for k, v in served.describe().items() if not k.endswith("since")}
+    return labels(served), {k: v for k, v in facts.items() if k != "uuid"}
+
+
+def close(served: ServedPoints) -> None:
+    assert served.journal is not None
+    served.journal.close()
+
+
+def test_a_journal_leads_to_the_same_labels_and_numbers(
+    source: PointSource, tmp_path: Path
+) -> None:
+    """With a snapshot after each number of batches; ids that ended stay used."""
+    for snapshot_after in (0, 1, 2, 3):
+        folder = tmp_path / f"j{snapshot_after}"
+        served = load(source, folder)
+        batches: list[dict[str, object]] = [
+            {"insert": blob(0, 9, 20, 4), "ids": range(500, 520)},
+            {"remove": [*range(40), 519]},
+            {"insert": blob(5, 0, 15, 5), "remove": [41]},
+        ]
+        for number, batch in enumerate(batches, 1):
+            update(served, **batch)
+            if number == snapshot_after:
+                path = served.journal.snapshot_path(served.version)
+                uuid = served.write_snapshot(path)
+                served.journal.restart(served.version, uuid, path)
+        before, events = state(served), table_of(served, table="events", since=2)
+        close(served)
+        for _ in range(2):
+            again = load(source, folder)
+            assert state(again) == before
+            if snapshot_after < 3:
+                assert table_of(again, table="events", since=2).equals(events)
+            with pytest.raises(InputError, match="id 519 was given before"):
+                update(again, [[0, 0]], [519])
+            close(again)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"metric": "manhattan"},
+        {"rule": DensityRule(SIZE, SAMPLES + 1)},
+        {"rule": DensityRule(SIZE + 1, SAMPLES)},
+    ],
+)
+def test_a_journal_of_other_options_is_refused(
+    source: PointSource, tmp_path: Path, other: dict[str, object]
+) -> None:
+    close(load(source, tmp_path))
+    changed = PointSource(**(vars(source) | other))
+    with pytest.raises(InputError, match="of points with other options"):
+        load(changed, tmp_path)
+
+
+def test_a_damaged_snapshot_is_refused(source: PointSource, tmp_path: Path) -> None:
+    served = load(source)
+    path = tmp_path / "snapshot-7-x"
+    served.write_snapshot(path)
+    whole = path.read_bytes()
+    assert np.array_equal(read_snapshot(path, 0).points, served.current.points.points)
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(InputError, match="is damaged"):
+            read_snapshot(path, 0)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match="is damaged"):
+        read_snapshot(path, 0)
+
+
+def test_a_batch_is_the_same_after_its_record() -> None:
+    for removed, count in (([], 2), ([3, 1], 0), ([5], 3)):
+        batch = PointBatch(
+            np.array(removed, np.int64), np.arange(count), np.ones((count, 3)) / 7
+        )
+        found = unpack_batch(pack_batch(batch), "")
+        assert np.array_equal(found.removed, batch.removed)
+        assert np.array_equal(found.ids, batch.ids)
+        assert np.array_equal(found.points, batch.points)
+    for body in (b"", b"x" * 100, POINT_JOURNAL.pack(batch)[:-30]):
+        with pytest.raises(ValueError, match=r"\w"):
+            unpack_batch(body, "")
+
+
+def test_the_memory_counts_the_newest_version(source: PointSource) -> None:
+    served = load(source)
+    update(served, blob(0, 9, 20, 4))
+    assert served.current.nbytes > served.current.points.points.nbytes
+    small = ServiceMemory(1 << 20, 1 << 20)
+    many = np.random.default_rng(1).random((20000, 2))
+    np.save(source.path, many)
+    with pytest.raises(ConfigError, match="a search of 20,000 points"):
+        ServedPoints.load(world(), "pings", source, None, None, small, QUIET)
+
+
+def test_ids_come_from_a_column_of_integers(tmp_path: Path) -> None:
+    rows = "".join(f"{7 * i},{i % 5},{i // 5}\n" for i in range(30))
+    (tmp_path / "p.csv").write_text("id,x,y\n" + rows)
+    rule = DensityRule(3, 2)
+    served = load(PointSource(tmp_path / "p.csv", rule, "x,y"))
+    assert labels(served)["id"] == list(range(0, 210, 7))
+    assert served.coordinates == ("x", "y")
+    (tmp_path / "p.csv").write_text("id,x,y\n" + rows + "0,1,1\n")
+    with pytest.raises(
+        InputError, match=r"p\.csv: column id: ids: id 0 is given twice"
+    ):
+        load(PointSource(tmp_path / "p.csv", rule, "x,y"))
