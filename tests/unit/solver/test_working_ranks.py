@@ -257,6 +257,26 @@ def test_a_limit_that_few_ranks_exceed_keeps_all_ranks_at_work(
     assert on_ranks(3, program) == [(True, True), (True, True), (True, False)]
 
 
+@pytest.mark.parametrize(("ranks", "kind"), [(1, "cuda"), (2, "cuda"), (3, None)])
+def test_many_solves_are_worth_the_start_of_devices_that_all_ranks_have(
+    driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, ranks: int,
+    kind: str | None,
+) -> None:  # fmt: skip
+    costs = replace(COSTS, core_arc=1e-4, host_arc=0.0, gpu_arc=0.0, gpu_start=1.0)
+    monkeypatch.setattr(devices, "COSTS", costs)  # 0.18 s for all ranks on CPUs
+
+    def program(comm: Comm) -> list[str | None]:
+        graph, config = open_graph(path), Config(threads=1, tuning=Tuning(few_arcs=0))
+        once, often = (
+            assign_devices(comm, config, graph, Progress(False), solves)
+            for solves in (1, 50)
+        )
+        assert once.kind is None
+        return [often.kind]
+
+    assert on_ranks(ranks, program) == [[kind]] * ranks
+
+
 def test_an_error_of_ranks_at_work_is_one_of_all_ranks(
     driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
