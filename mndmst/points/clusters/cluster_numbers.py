@@ -97,18 +97,20 @@ def renumbered(
     `numbers` has the numbers of the clusters of `old`. New numbers are given in the
     order of the clusters' smallest ids.
     """
-    inside = new.labels >= 0
     old_sizes = np.bincount(old.labels[old.labels >= 0], minlength=len(numbers.numbers))
-    new_sizes = np.bincount(new.labels[inside])
+    new_sizes = np.bincount(new.labels[new.labels >= 0])
     heir, source = _relatives(old, new, len(old_sizes), len(new_sizes))
     kept = _kept(heir, source)
     given = np.full(len(new_sizes), -1)
     given[kept] = numbers.numbers[source[kept]]
-    smallest = np.full(len(new_sizes), np.iinfo(np.int64).max)
-    np.minimum.at(smallest, new.labels[inside], new.ids[inside])
     others = np.flatnonzero(given < 0)
-    others = others[np.argsort(smallest[others])]
-    given[others] = numbers.next_number + np.arange(len(others))
+    if len(others):
+        inside = new.labels >= 0
+        inside[inside] = given[new.labels[inside]] < 0
+        smallest = np.full(len(new_sizes), np.iinfo(np.int64).max)
+        np.minimum.at(smallest, new.labels[inside], new.ids[inside])
+        others = others[np.argsort(smallest[others])]
+        given[others] = numbers.next_number + np.arange(len(others))
 
     def event(kind: EventKind, before: list[int], after: list[int]) -> ClusterEvent:
         before = sorted(before, key=lambda label: numbers.numbers[label])
@@ -136,7 +138,12 @@ def _relatives(
     came = np.bincount(after[after >= 0], minlength=new_clusters)
     both = (before >= 0) & (after >= 0)
     pair = before[both] * new_clusters + after[both]
-    pair, points = np.unique(pair, return_counts=True)
+    if old_clusters * new_clusters <= len(pair):  # counting is faster than sorting
+        counts = np.bincount(pair)
+        pair = np.flatnonzero(counts)
+        points = counts[pair]
+    else:
+        pair, points = np.unique(pair, return_counts=True)
     left, right = np.divmod(pair, max(new_clusters, 1))
     heir, source = np.full(old_clusters, -1), np.full(new_clusters, -1)
     goes, comes = 2 * points > stay[left], 2 * points > came[right]
