@@ -50,6 +50,9 @@ POINTS = example_points("blobs", 40).round(3)
 LEAST = 5
 OLD = range(30)  # Those of the first model; the others are inserted
 GONE = ("p3", "p17")  # those that are removed then
+# Options of a service of points, and the first point that its snapshot does not have
+SERVED_POINTS = ("--columns", "x,y", "--min-cluster-size", LEAST, "--points")
+MIDDLE = 35
 # The batch that the snapshot of the journal has, and those behind it
 FIRST: dict[str, tuple[list, ...]] = {"insert": (["Kiel"], ["Köln"], [500.0])}
 LATER: tuple[dict[str, tuple[list, ...]], ...] = (
@@ -141,16 +144,24 @@ def write_results() -> None:
 
 
 def write_journal() -> None:
-    """Run a service that writes a snapshot and two batches behind it."""
+    """Run a service that writes snapshots, and batches behind them."""
     here = Path.cwd()
-    words = (here / "towns", "--journal", here / "journal")
-    with served(here, 1, *words) as service, service.connect() as client:
-        graph = client["towns"]
+    write_points(here / "pings.csv", OLD)
+    words = (here / "towns", *SERVED_POINTS, here / "pings.csv")
+    with (
+        served(here, 1, *words, "--journal", here / "journal") as service,
+        service.connect() as client,
+    ):
+        graph, points = client["towns"], client.points("pings")
         graph.update(**FIRST)
-        graph.snapshot()
+        points.insert(POINTS[len(OLD) : MIDDLE])
+        for one in (graph, points):
+            one.snapshot()
         for batch in LATER:
             graph.update(**batch)
-    Path("journal/towns/lease").unlink()  # names the host of the service
+        points.update(insert=POINTS[MIDDLE:], remove=[3, 17])
+    for lease in Path("journal").glob("*/lease"):  # names the host of the service
+        lease.unlink()
 
 
 def python_names() -> dict[str, list[str]]:

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 # The directory from which Python imports this package.
 PACKAGE_PARENT = Path(__file__).parents[2]

@@ -3,12 +3,14 @@
 import contextlib
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
-from golden_files import GOLDEN, LATER
+from golden_files import GOLDEN, LATER, OLD, POINTS, SERVED_POINTS, write_points
 from graphs import simple_path, write_graph
 from processes import finish, python, start
 from services import Served, served
@@ -66,11 +68,13 @@ def test_a_damaged_record_and_the_way_on(
         assert client["g"].info()["version"] == 2
 
 
-def test_a_service_continues_a_journal_of_version_1_0(tmp_path: Path) -> None:
-    shutil.copytree(GOLDEN, tmp_path / "golden")
-    graph, journal = (tmp_path / "golden" / name for name in ("towns", "journal"))
+def test_a_service_continues_the_journals_of_version_1_0(tmp_path: Path) -> None:
+    golden = tmp_path / "golden"
+    shutil.copytree(GOLDEN, golden)
+    write_points(golden / "pings.csv", OLD)
+    words = (golden / "towns", *SERVED_POINTS, golden / "pings.csv")
     with (
-        served(tmp_path, 2, graph, "--journal", journal, "-q") as service,
+        served(tmp_path, 2, *words, "--journal", golden / "journal", "-q") as service,
         service.connect() as client,
     ):
         towns = client["towns"]
@@ -78,6 +82,12 @@ def test_a_service_continues_a_journal_of_version_1_0(tmp_path: Path) -> None:
         # Without (Düren, Aachen), and with the new weight of (Köln, Aachen)
         assert towns.forest.total_weight == 20 + 30 + 44.5 + 50 + 70 + 80.25 + 480
         assert towns.insert(["Bonn"], ["Kiel"], [1.5]) == 2 + len(LATER)
+        labels = client.points("pings").labels()
+        assert set(labels["id"].to_pylist()) == {*range(len(POINTS))} - {3, 17}
+        with h5py.File(golden / "changed.h5") as file:  # of the same points
+            sizes = np.unique(file["labels"][:], return_counts=True)[1]
+        found = Counter(labels["cluster"].to_pylist())
+        assert sorted(found.values()) == sorted(sizes.tolist())
 
 
 def test_a_batch_that_does_not_fit_the_graph(

@@ -82,7 +82,7 @@ def test_easybuild_reads_the_easyconfig(tmp_path: Path) -> None:
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "mndmst 0.1.0 PythonPackage" in done.stdout
+    assert "mndmst 1.0.0 PythonPackage" in done.stdout
     needs = dict(re.findall(r"needs (\S+) (\S+)", done.stdout))
     for name in ("numba", "h5py", "mpi4py"):
         assert Version(needs[name]) >= least(REQUIRED[name])

@@ -137,7 +137,11 @@ def test_the_change_log_ends_with_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     heads = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
     released = [version for version, date in heads if date]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert mndmst.__version__ == project["version"] == released[0]
+    assert f"version: {released[0]}\n" in (ROOT / "CITATION.cff").read_text()
     assert heads[0][0] in ("Unreleased", mndmst.__version__)
-    assert released == sorted(set(released), reverse=True)
+    in_order = sorted(set(released), key=lambda v: [*map(int, v.split("."))])
+    assert released == in_order[::-1]
     kinds = set(re.findall(r"^### (\w+)$", text, re.M))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}

@@ -9,12 +9,12 @@ class PyMndmst(PythonPackage):
 
     homepage = "https://doi.org/10.1145/3225058.3225146"
     # The archive that `python -m build --sdist` makes in a checkout
-    url = "file:///path/to/mndmst-0.1.0.tar.gz"
+    url = "file:///path/to/mndmst-1.0.0.tar.gz"
     manual_download = True
 
     license("BSD-3-Clause")
 
-    version("0.1.0")
+    version("1.0.0")
 
     variant("cuda", default=False, description="GPU workers")
     variant("formats", default=True, description="SciPy, Arrow, zstd")

@@ -20,6 +20,7 @@ from golden_files import (
     KILOMETRES,
     LATER,
     LEAST,
+    MIDDLE,
     POINTS,
     SHARED,
     TOWNS,
@@ -203,6 +204,24 @@ def test_a_journal_and_its_snapshot(golden: Path) -> None:
         ]
         found = zip(batch.op, batch.src, batch.dst, strict=True)
         assert [(op, {NAMES[u], NAMES[v]}) for op, u, v in found] == expected
+
+
+def test_a_journal_of_points_and_its_snapshot(golden: Path) -> None:
+    pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
+    from mndmst.service.journal import Journal
+    from mndmst.service.live_points.point_records import POINT_JOURNAL, read_snapshot
+
+    folder = golden / "journal/pings"
+    journal = Journal(folder, POINT_JOURNAL)
+    origin = (folder / "graph").read_text().strip()
+    start = journal.begin(golden / "pings.csv", origin)
+    snapshot = read_snapshot(start.path, start.version)
+    assert snapshot.ids.ids.tolist() == [*range(MIDDLE)]
+    assert snapshot.points.tolist() == POINTS[:MIDDLE].tolist()
+    with closing(journal):
+        (batch,) = journal.open(start.version, snapshot.uuid)
+    assert batch.points.tolist() == POINTS[MIDDLE:].tolist()
+    assert batch.removed.tolist() == [3, 17]
 
 
 def blocks() -> list[str]:
