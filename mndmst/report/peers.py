@@ -17,7 +17,6 @@ import numpy as np
 from ..host.formatting import counted
 from ..io.edge_file import MOST_EXACT, Edges
 
-_TOLERANCE = 1e-9
 _MOST_INT32 = 2**31 - 1
 # Edges that a package leaves out of its forest
 ZERO, INFINITE = "weight 0", "infinite weight"
@@ -41,11 +40,18 @@ class Answer(NamedTuple):
         """Return the answer as columns of a table."""
         return {"forest_edges": self.edges, "forest_weight": self.weight}
 
+    @property
+    def tolerance(self) -> float:
+        """The largest relative difference of equal totals.
+
+        Peers add weights up in float64 in an order of their own.
+        """
+        return 1e-9
+
     def agrees(self, other: "Answer | Clusters") -> bool:
         """Return whether both can describe one forest.
 
-        Integers that float64 holds are compared exactly, other totals to a relative
-        1e-9, since peers add them up in float64 in an order of their own.
+        Integers that float64 holds are compared exactly, others with a tolerance.
         """
         if not isinstance(other, Answer):
             return False
@@ -53,9 +59,18 @@ class Answer(NamedTuple):
         same = (
             self.weight == other.weight
             if exact
-            else math.isclose(self.weight, other.weight, rel_tol=_TOLERANCE)
+            else math.isclose(self.weight, other.weight, rel_tol=self.tolerance)
         )
         return self.edges == other.edges and same
+
+
+class TreeAnswer(Answer):
+    """The size and the total weight of a tree of points."""
+
+    @property
+    def tolerance(self) -> float:
+        """The largest relative difference of equal totals: peers compute in float32."""
+        return 1e-7
 
 
 class Clusters(NamedTuple):
@@ -85,7 +100,11 @@ class Clusters(NamedTuple):
 
 
 # The answers by the names that processes give them
-ANSWERS: dict[str, type[Answer | Clusters]] = {"forest": Answer, "clusters": Clusters}
+ANSWERS: dict[str, type[Answer | Clusters]] = {
+    "forest": Answer,
+    "tree": TreeAnswer,
+    "clusters": Clusters,
+}
 
 
 class Peer(NamedTuple):

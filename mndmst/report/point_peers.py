@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .peers import Answer, Clusters, Peer
+from .peers import Answer, Clusters, Peer, TreeAnswer
 
 Points = np.ndarray
 # A function of points that returns the weights of a tree, or labels
@@ -99,8 +99,8 @@ def _our_tree(threads: int, points: Points) -> np.ndarray:
     return found.forest.weight
 
 
-def _of_tree(_: Points, weights: np.ndarray) -> Answer:
-    return Answer(len(weights), float(weights.sum()))
+def _of_tree(_: Points, weights: np.ndarray) -> TreeAnswer:
+    return TreeAnswer(len(weights), float(weights.sum()))
 
 
 def _of_labels(_: Points, labels: np.ndarray) -> Clusters:

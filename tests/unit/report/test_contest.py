@@ -33,6 +33,7 @@ from mndmst.report.peers import (
     ZERO,
     Answer,
     Peer,
+    TreeAnswer,
     answers_without,
     installed,
     of_packages,
@@ -276,15 +277,22 @@ def test_pages_of_a_contest_name_no_host_user_or_path(
             assert name not in page.replace("NAME", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", POINT_TASKS)
 @pytest.mark.filterwarnings("ignore")  # of the peers
 def test_peers_of_points_agree(task: str) -> None:
     programs, points = POINT_TASKS[task], blobs(700, 2)
     (*_, first) = measure(programs.our_peer("mndmst", 1), points, 1)
     expected = first["answers"][""]
-    for name in of_packages(installed(programs.peers), programs.peers):
-        found = last(name, points)
-        assert expected.agrees(found), name
+    for peer in of_packages(installed(programs.peers), programs.peers):
+        if peer.package != "fast_hdbscan":  # compiles for a minute
+            assert expected.agrees(last(peer, points)), peer.name
+
+
+def test_trees_of_float32_distances_agree() -> None:
+    own, peer = TreeAnswer(9, 1787.2067347), TreeAnswer(9, 1787.2067443)
+    assert own.agrees(peer) and not own.agrees(TreeAnswer(9, 1787.2087))
+    assert not Answer(*own).agrees(Answer(*peer))
 
 
 @pytest.mark.slow
