@@ -30,7 +30,7 @@ from mndmst.comm.mpi_library import remove_leftovers
 
 try:
     from hypothesis import settings
-except ImportError:  # of the extra 'dev'
+except ImportError:  # of the extra 'test'
     pass
 else:  # a busy machine may take longer than its deadline for any example
     settings.register_profile("mndmst", deadline=None)

@@ -16,7 +16,9 @@ import mndmst
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 pytest.importorskip("uvicorn", reason="serve --http needs uvicorn")
 pytest.importorskip("prometheus_client", reason="serve --http needs it")
-playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="Playwright is in the extra 'dev'"
+)
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None

@@ -32,7 +32,7 @@ def all_of(name: str) -> list[str]:
 def test_hadolint_has_nothing_to_say() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     if not hadolint.exists():
-        pytest.skip("hadolint is in the extra 'dev'")
+        pytest.skip("hadolint is in the extra 'site'")
     found = subprocess.run(
         [hadolint, DOCKERFILE], capture_output=True, text=True, check=False
     )

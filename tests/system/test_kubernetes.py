@@ -10,7 +10,7 @@ from mndmst.cli.main import parser
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is in the extra 'test'")
 kubernetes_validate = pytest.importorskip(
-    "kubernetes_validate", reason="kubernetes-validate is in the extra 'dev'"
+    "kubernetes_validate", reason="kubernetes-validate is in the extra 'site'"
 )
 jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
 MANIFESTS = ROOT / "docker/kubernetes"

@@ -70,7 +70,9 @@ for needed in config.dependencies():
 
 
 def test_easybuild_reads_the_easyconfig(tmp_path: Path) -> None:
-    pytest.importorskip("easybuild.framework", reason="needs easybuild-framework")
+    pytest.importorskip(
+        "easybuild.framework", reason="EasyBuild is in the extra 'site'"
+    )
     (easyconfig,) = (PACKAGES / "easybuild").glob("*.eb")
     done = subprocess.run(
         [sys.executable, "-c", READ_EASYCONFIG, str(easyconfig)], cwd=tmp_path,
@@ -89,7 +91,9 @@ def test_easybuild_reads_the_easyconfig(tmp_path: Path) -> None:
 
 
 def test_rattler_build_renders_the_conda_recipe() -> None:
-    rattler = pytest.importorskip("rattler_build", reason="needs py-rattler-build")
+    rattler = pytest.importorskip(
+        "rattler_build", reason="rattler-build is in the extra 'site'"
+    )
     recipe = rattler.Stage0Recipe.from_file(str(PACKAGES / "conda/recipe.yaml"))
     (variant,) = recipe.render()
     package = variant.recipe.to_dict()
@@ -156,7 +160,7 @@ def test_the_module_file_sets_paths() -> None:
 
 @pytest.mark.mpi
 def test_reframe_runs_the_demo(tmp_path: Path) -> None:
-    pytest.importorskip("reframe", reason="needs ReFrame-HPC")
+    pytest.importorskip("reframe", reason="ReFrame is in the extra 'site'")
     search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [Path(sys.executable).with_name("reframe"), "--prefix", str(tmp_path),
