@@ -37,9 +37,12 @@ import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES, id_dtype
 from ...host.errors import ConfigError, MissingExtraError, MndmstError
+from ...host.formatting import size_text
+from ...host.memory import FREE_MEMORY
 from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
+from ..memory_limit import room
 
 if TYPE_CHECKING:
     import kagen
@@ -61,6 +64,8 @@ KAGEN_KINDS: dict[str, dict[str, float | None]] = {
     "grid3d": {"side": None, "keep": 1.0},
 }
 KINDS = OWN_KINDS | KAGEN_KINDS
+# Of a clique: its bound in a growing list, and in an array
+BOUND_BYTES = 24
 WHOLE = ("scale", "edge_factor", "clique", "n", "m", "side")
 
 
@@ -160,7 +165,19 @@ class CliqueEdges(RandomEdges):
         largest = int(given["clique"]) or 1 << scale // 3
         self.num_vertices = self.length = 1 << scale
         self.between = float(given["between"])
+        self._check_room(2 * self.num_vertices // (largest + 1))
         self.bounds = kernels.clique_bounds(self.seed, self.num_vertices, largest)
+
+    def _check_room(self, cliques: int) -> None:
+        """Raise ConfigError if the bounds of so many cliques do not fit the memory."""
+        nbytes, free = BOUND_BYTES * cliques, room(FREE_MEMORY)
+        if nbytes > free:
+            raise ConfigError(
+                f"{self.kind}: {typed('scale')} {int(self.parameters['scale'])}: the "
+                f"bounds of about {cliques:,} cliques take {size_text(nbytes)} of "
+                f"memory, and {size_text(free)} are free. Give a smaller scale, or a "
+                f"larger {typed('clique')}."
+            )
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the edges that the vertices [begin, end) list."""

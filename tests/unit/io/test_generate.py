@@ -101,6 +101,7 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("rmat", {"scale": 4, "b": 0.9}, "--c add up to 1.66"),
      ("road", {"side": 0}, "--side 0"), ("road", {"side": 3, "keep": 2}, "keep 2"),
      ("ssca2", {"scale": -5}, "--scale -5: give a number from 1 to 40"),
+     ("ssca2", {"scale": 40, "clique": 1}, "bounds of about 1,099,511,627,776 cliques"),
      ("ssca2", {"scale": 5, "clique": -1}, "--clique -1: give a number 0 or more"),
      ("rgg2d", {"n": 0}, "rgg2d: --n 0: give a number 3 or more"),
      ("rgg2d", {"n": 10}, "rgg2d: --degree 16.0: give a number from 0.2 to 8.0"),
