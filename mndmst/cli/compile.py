@@ -72,10 +72,11 @@ def _compile(arguments: argparse.Namespace) -> int:
             raise ConfigError("--clean goes alone; it cleans the cache of this user.")
         return _clean(arguments.quiet, summary=True)
     level = arguments.level or best_level()
-    if level not in (NATIVE, best_level()):
+    if level not in (NATIVE, best_level()) and arguments.into is None:
         raise ConfigError(
             f"--level {level}: this processor ({platform.machine()}) does not run "
-            "code of this level. Use --level native, or another machine."
+            "code of this level. Use --level native, or name a directory for other "
+            "machines with --into."
         )
     directory = cache_dirs.directory_for(arguments.into, cache_dirs.state(level))
     wanted = listed_kernels()

@@ -3,8 +3,6 @@
 Compilation imports this file; `intrinsics` declares its contents.
 """
 
-import platform
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -156,11 +154,9 @@ def lower_atomic(typingctx, array, index, value):
     return types.uint64(array, types.intp, types.uint64), codegen
 
 
-# The number of the system call futex(2) by machine. All are little-endian: the lower
-# half of a word comes first.
+# The number of Linux's system call futex(2) by machine. All are little-endian: the
+# lower half of a word comes first.
 _FUTEX_BY_MACHINE = {"x86_64": 202, "aarch64": 98}
-_LINUX = platform.system() == "Linux"
-_FUTEX = _FUTEX_BY_MACHINE.get(platform.machine()) if _LINUX else None
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 
@@ -257,13 +253,15 @@ def wake(typingctx, array, index, count):
 def _futex(context, builder, signature, element, operation, value):
     """Call futex(2), or sched_yield on systems without it."""
     word = ir.IntType(64)
-    if _FUTEX is None:
+    machine, _, system = builder.module.triple.partition("-")
+    futex = _FUTEX_BY_MACHINE.get(machine) if "linux" in system else None
+    if futex is None:
         kind = ir.FunctionType(ir.IntType(32), [])
         library = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
         builder.call(library, [])
         return
     address = builder.ptrtoint(address_of(context, builder, signature, element), word)
-    numbers = [ir.Constant(word, number) for number in (_FUTEX, operation, 0)]
+    numbers = [ir.Constant(word, number) for number in (futex, operation, 0)]
     kind = ir.FunctionType(word, [word] * 5)
     library = cgutils.get_or_insert_function(builder.module, kind, "syscall")
     builder.call(library, [numbers[0], address, numbers[1], value, numbers[2]])

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..host.caches import DAY, UNUSED_DAYS, read_trusted, user_cache_bases
-from .cache_dirs import DIGEST_BYTES, is_trusted
+from .cache_dirs import DIGEST_BYTES
 from .code_store import is_code_file, without_digest
 from .loader import LOCK
+from .shipped import is_trusted
 
 _CODE_DIRECTORY = re.compile(r"(x86-64-v\d|armv[\d.]+-a|native|cuda\d+)-[0-9a-f]{16}")
 _SOURCES = re.compile(r"sources-[0-9a-f]{16}")

@@ -24,14 +24,12 @@ from ..host.caches import (
     report_no_cache,
     report_refused_cache,
     user_cache_bases,
-    weak_ancestor,
 )
 from ..host.errors import ConfigError
-from .processor_levels import NATIVE, best_level, processor
+from .processor_levels import LEVELS, NATIVE, best_level, processor
+from .shipped import SHIPPED, is_trusted, read_code
 
 PACKAGE = Path(__file__).parents[1]
-# Code shipped with an installation.
-SHIPPED = Path(__file__).with_name("objects")
 # The packages that compile kernels, and the file in a shared directory that records
 # which versions compiled its code.
 PACKAGES, VERSIONS = ("numba", "llvmlite"), "compiler-versions"
@@ -65,19 +63,23 @@ def directories() -> tuple[Path, ...]:
 
 
 def _find_directories() -> tuple[Path, ...]:
-    users, exact = writable(), directories_named(state(NATIVE))
+    users, shared = writable(), tuple(_shared_bases())
+    exact = _compiled_for(NATIVE, (*user_cache_bases(), *shared))
     if best_level() == NATIVE:
         return exact
-    shared = directories_named(state(best_level()), _shared_bases())
-    return (*exact, *([users] if users else []), *shared)
+    return (*exact, *([users] if users else []), *_compiled_for(best_level(), shared))
 
 
-def is_trusted(directory: Path) -> bool:
-    """Return whether a directory exists and no other user can write to it."""
-    try:
-        return directory.is_dir() and weak_ancestor(directory) is None
-    except OSError:
-        return False
+def _compiled_for(processors: str, bases: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the trusted directories below bases that have code of these sources."""
+    return _trusted(base / state(processors, _versions_in(base)) for base in bases)
+
+
+def _trusted(directories: Iterable[Path]) -> tuple[Path, ...]:
+    trusted = tuple(filter(is_trusted, directories))
+    for directory in trusted:
+        mark_used(directory)
+    return trusted
 
 
 def writable() -> Path | None:
@@ -85,15 +87,9 @@ def writable() -> Path | None:
     return writable_named(state(best_level()))
 
 
-def directories_named(
-    name: str, bases: Iterable[Path] | None = None
-) -> tuple[Path, ...]:
-    """Return the trusted directories of a name below bases, by default all of them."""
-    bases = bases or (*user_cache_bases(), *_shared_bases())
-    trusted = tuple(base / name for base in bases if is_trusted(base / name))
-    for directory in trusted:
-        mark_used(directory)
-    return trusted
+def directories_named(name: str) -> tuple[Path, ...]:
+    """Return the trusted directories of a name in the user's cache and shared bases."""
+    return _trusted(base / name for base in (*user_cache_bases(), *_shared_bases()))
 
 
 @functools.cache
@@ -163,10 +159,16 @@ def _shared_bases() -> Iterator[Path]:
 
 
 @functools.cache
-def state(processors: str) -> str:
-    """Return the directory name for these sources, this compiler and a level."""
+def state(processors: str, versions: bytes | None = None) -> str:
+    """Return the directory name for these sources, a level and a compiler.
+
+    `versions` are those of the compiler; by default it is the installed one.
+    """
+    level = LEVELS.get(processors)
+    machine = platform.machine() if level is None else level.machine
     text = hashlib.blake2b(_sources(), digest_size=8)
-    text.update(_compiler() + f"{platform.system()}\n{platform.machine()}\n".encode())
+    text.update(versions or _compiler())
+    text.update(f"{platform.system()}\n{machine}\n".encode())
     if processors == NATIVE:
         text.update(processor().encode())
     return f"{processors}-{text.hexdigest()}"
@@ -228,17 +230,19 @@ def _digest_file() -> Path | None:
 
 @functools.cache
 def _compiler() -> bytes:
-    """Return the versions of Numba and llvmlite, which compile the kernels.
+    """Return the versions of Numba and llvmlite, which compile the kernels."""
+    if not has_compiler():
+        return b"none\n" * len(PACKAGES)
+    return b"".join(_version(name) for name in PACKAGES)
 
-    An installation without them, such as an image, uses the code of a shared directory,
-    and reads the versions from a file there.
+
+def _versions_in(base: Path) -> bytes | None:
+    """Return the versions that compiled the code of a shared directory, if known.
+
+    The code needs no compiler, so it serves installations with other versions, or none,
+    such as an image.
     """
-    if has_compiler():
-        return b"".join(_version(name) for name in PACKAGES)
-    for base in _shared_bases():
-        if is_trusted(base) and (versions := read_trusted(base / VERSIONS)):
-            return versions
-    return b"none\n" * len(PACKAGES)
+    return read_code(base / VERSIONS)
 
 
 def has_compiler() -> bool:

@@ -1,7 +1,6 @@
 """The store of compiled kernels: one file per kernel and types of arguments.
 
-`cache_dirs.py` chooses the directories. A file is loaded only if no other user can
-write to it; owner and mode are checked on the open file that is read.
+`cache_dirs.py` chooses the directories, and `shipped.py` which files are trusted.
 """
 
 import hashlib
@@ -10,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import has_trusted, read_trusted, replace_file
+from ..host.caches import replace_file
+from .shipped import has_code, read_code
 
 # The runtime: functions that count references to arrays, allocate and free their
 # memory, which compiled kernels call. Its name in the store, which has no signature.
@@ -37,7 +37,7 @@ def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
     """Return the code of a kernel from the first directory that has it, or None."""
     for directory in dirs:
         file = directory / _file_name(name, signature)
-        kernel = _parse(read_trusted(file), file.name)
+        kernel = _parse(read_code(file), file.name)
         if kernel is not None and kernel[:2] == (name, signature):
             return kernel[2]
     return None
@@ -46,7 +46,7 @@ def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
 def has(dirs: Iterable[Path], name: str, signature: str) -> bool:
     """Return whether a directory has a trusted file for a kernel, maybe damaged."""
     file = _file_name(name, signature)
-    return any(has_trusted(directory / file) for directory in dirs)
+    return any(has_code(directory / file) for directory in dirs)
 
 
 def save(name: str, signature: str, code: Code, directory: Path) -> None:
@@ -59,7 +59,7 @@ def save(name: str, signature: str, code: Code, directory: Path) -> None:
 
 def is_code_file(path: Path) -> bool:
     """Return whether a file has the code of the kernel in its name."""
-    return _parse(read_trusted(path), path.name) is not None
+    return _parse(read_code(path), path.name) is not None
 
 
 def with_digest(code: bytes) -> bytes:
@@ -90,6 +90,11 @@ def _digest(code: bytes) -> bytes:
     return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
 
 
-def _file_name(name: str, signature: str) -> str:
+def code_name(name: str, signature: str) -> str:
+    """Return the name of a kernel with a digest of its signature."""
     types = hashlib.blake2b(signature.encode(), digest_size=8).hexdigest()
-    return f"{name.removeprefix('mndmst.')}-{types}.o"
+    return f"{name.removeprefix('mndmst.')}-{types}"
+
+
+def _file_name(name: str, signature: str) -> str:
+    return f"{code_name(name, signature)}.o"

@@ -5,6 +5,8 @@ Part of the interface used here is not public in Numba. It is tested with 0.68;
 """
 
 import ctypes
+import functools
+import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..host.signals import interrupts_deferred
-from .code_store import RELEASE, RUNTIME, Code
+from .code_store import RELEASE, RUNTIME, Code, code_name
 from .linker import undefined_symbols
-from .processor_levels import LEVELS, NATIVE
+from .processor_levels import LEVELS, NATIVE, Level
 
 _BLAS = "scipy.linalg.cython_blas"
 
@@ -39,9 +41,9 @@ import numba  # noqa: E402, the setting above must come first
 import numpy as np  # noqa: E402
 from llvmlite import binding as llvm  # noqa: E402
 from numba import types  # noqa: E402
-from numba.core import codegen, compiler, registry  # noqa: E402
+from numba.core import callconv, codegen, compiler, config, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
-from numba.core.runtime import nrtdynmod  # noqa: E402
+from numba.core.runtime import nrtdynmod, rtsys  # noqa: E402
 
 from .arguments import NONE, Array, Tuple, Type, named, parse  # noqa: E402
 
@@ -71,8 +73,12 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     flags.release_gil = flags.nrt = True
     typing, context = registry.cpu_target.typing_context, _context(processors)
     kinds = tuple(map(_numba_type, parse(signature)))
-    with _only_linked(processors):
+    with _only_linked(processors), _without_locations():
         made = compiler.compile_extra(typing, context, function, kinds, None, flags, {})
+        made.library._ensure_finalized()
+        name = f"{function.__module__}.{function.__qualname__}"
+        entry = code_name(name, signature)
+        _name_symbols(made.library._final_module, made.fndesc.llvm_func_name, entry)
         code = made.library.emit_native_object()
     # LLVM calls its runtime library for operations that the target lacks. Only the
     # object shows such calls; LLVM's linker would end the process at a missing
@@ -82,7 +88,7 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     if unknown:
         raise TypeError(f"{function.__qualname__} needs {', '.join(unknown)}")
     result = str(_from_numba(made.signature.return_type))
-    return Code(made.fndesc.llvm_func_name, result, code)
+    return Code(entry, result, code)
 
 
 @global_compiler_lock
@@ -96,22 +102,42 @@ def compile_runtime(processors: str) -> Code:
 
 
 class _Codegen(codegen.AOTCPUCodegen):
-    """Code generator for the processors of a level.
+    """Code generator for the processors of a level, of Linux if of another machine.
 
     Numba derives the features of a processor from its name. This processor may have
     fewer features, because a hypervisor hides some.
     """
 
     def __init__(self, processors: str) -> None:
+        self._triple, self._features = llvm.get_process_triple(), ""
         if processors == NATIVE:
             cpu, self._features = "host", codegen.get_host_cpu_features()
-        else:
-            level = LEVELS[processors]
+        elif (level := LEVELS[processors]).machine == platform.machine():
             cpu, self._features = level.cpu, level.features
+        else:
+            cpu = ""
         super().__init__("mndmst", cpu_name=cpu)
+        if not cpu:
+            self._aim_at(level)
 
     def _customize_tm_features(self) -> str:
         return self._features
+
+    def _aim_at(self, level: Level) -> None:
+        """Emit code for another machine. Numba's engine, which loads code, stays."""
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        self._triple = f"{level.machine}-unknown-linux-gnu"
+        self._tm = llvm.Target.from_triple(self._triple).create_target_machine(
+            level.cpu, level.features, config.OPT, reloc="pic", codemodel="default"
+        )
+        self._target_data = self._tm.target_data
+        self._data_layout = str(self._target_data)
+
+    def _create_empty_module(self, name: str) -> Any:
+        module = super()._create_empty_module(name)
+        module.triple = self._triple
+        return module
 
 
 class _Part(codegen.AOTCodeLibrary):
@@ -130,14 +156,23 @@ class _Parts(_Codegen):
 
 @contextmanager
 def _only_linked(processors: str) -> Iterator[None]:
-    """Keep Numba from loading the functions that kernels call separately."""
+    """Keep Numba from loading the functions that kernels call separately.
+
+    Numba links its runtime to each of them: here one for the same processors.
+    """
     context = registry.cpu_target.target_context
-    before = context._internal_codegen
+    before = context._internal_codegen, rtsys._library
+    rtsys._library = _linked_runtime(processors)
     context._internal_codegen = _Parts(processors)
     try:
         yield
     finally:
-        context._internal_codegen = before
+        context._internal_codegen, rtsys._library = before
+
+
+@functools.cache
+def _linked_runtime(processors: str) -> Any:
+    return nrtdynmod.compile_nrt_functions(_context(processors))
 
 
 def _context(processors: str) -> Any:
@@ -147,6 +182,32 @@ def _context(processors: str) -> Any:
     typing.refresh()
     context.refresh()
     return context.subtarget(_internal_codegen=_Codegen(processors), aot_mode=True)
+
+
+@contextmanager
+def _without_locations() -> Iterator[None]:
+    """Keep paths of this machine's sources out of exceptions (see `_error`)."""
+    convention = callconv.CPUCallConv
+    before = convention.build_excinfo_struct
+    convention.build_excinfo_struct = lambda self, kind, values, *_: (
+        (kind, values, None)
+    )
+    try:
+        yield
+    finally:
+        convention.build_excinfo_struct = before
+
+
+def _name_symbols(module: Any, entry: str, name: str) -> None:
+    """Rename the entry point, and number all other symbols that a module defines.
+
+    Numba's names count the functions that the process has compiled before.
+    """
+    number = 0
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration:
+            number += 1
+            item.name = name if item.name == entry else f"{name}.{number}"
 
 
 def _needed(module: Any) -> Iterator[str]:

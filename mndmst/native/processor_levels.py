@@ -17,7 +17,7 @@ NATIVE = "native"
 class Level(NamedTuple):
     """A set of instructions that many processors of an architecture share."""
 
-    machine: str  # the architecture, as `platform.machine` names it
+    machine: str  # the architecture, as `platform.machine` and LLVM name it
     cpu: str  # LLVM's target: a processor, and features beyond it
     features: str
     # features in /proc/cpuinfo that every processor of this level has

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-from mndmst.native.processor_levels import best_level
-
 # What is no module, but needed at run time.
 DATA = (
     "backends/cuda/kernels/rounds.cu", "docs/tutorial.md",
@@ -95,28 +93,32 @@ def test_it_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_wheel_with_kernels_holds_code_for_cpus_and_gpus(tmp_path: Path) -> None:
-    """It carries every kernel for x86-64-v3, and modules for GPUs of 2020 and later."""
+def test_wheels_with_kernels_hold_code_for_cpus_and_gpus(tmp_path: Path) -> None:
+    """They carry every kernel of a level, and modules for GPUs of 2020 and later."""
     cupy = pytest.importorskip("cupy")
     try:
         cupy.cuda.nvrtc.getVersion()
     except Exception as error:  # each packaging of NVRTC is missed by another error
         pytest.skip(f"NVRTC is missing: {error}")
-    if best_level() != "x86-64-v3":
-        pytest.skip(f"kernels of this processor are {best_level()} code")
     command = ["bash", ROOT / "launch/wheel.sh", tmp_path, "--cuda"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=3500, check=False
     )
     assert done.returncode == 0, done.stderr
-    check_kernels(zipfile.ZipFile(next(tmp_path.glob("*.whl"))))
+    for level, tag in (("x86-64-v3", "x86_64"), ("armv8.1-a", "aarch64")):
+        (wheel,) = tmp_path.glob(f"*-py3-none-manylinux2014_{tag}.whl")
+        check_kernels(zipfile.ZipFile(wheel), level)
+    (pure,) = tmp_path.glob("*-py3-none-any.whl")
+    assert not [n for n in zipfile.ZipFile(pure).namelist() if "/objects/" in n]
 
 
-def check_kernels(wheel: zipfile.ZipFile) -> None:
+def check_kernels(wheel: zipfile.ZipFile, level: str) -> None:
     objects = [n for n in wheel.namelist() if n.startswith("mndmst/native/objects/")]
     cpu = [n for n in objects if n.endswith(".o")]
     assert len(cpu) > 300
-    assert all(name.split("/")[3].startswith("x86-64-v3-") for name in cpu)
+    assert all(name.split("/")[3].startswith(f"{level}-") for name in cpu)
+    digests = wheel.read("mndmst/native/objects/__init__.py").decode()
+    assert all(f'"{name.partition("objects/")[2]}": "' in digests for name in cpu)
     sources = {
         Path(name).stem
         for name in wheel.namelist()

@@ -18,11 +18,12 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
-from ...host.caches import read_trusted, replace_file
+from ...host.caches import replace_file
 from ...host.errors import ConfigError, MndmstError
 from ...native.cache_dirs import directories_named, directory_for, writable_named
 from ...native.code_store import with_digest, without_digest
 from ...native.loader import announced
+from ...native.shipped import read_code
 from . import use_private_cache
 
 use_private_cache()
@@ -229,7 +230,7 @@ def _read(
     directory: Path, file: str, macros: Macros, architecture: str
 ) -> bytes | None:
     path = _path(directory, file, macros, architecture)
-    return without_digest(read_trusted(path) or b"")
+    return without_digest(read_code(path) or b"")
 
 
 def _store(

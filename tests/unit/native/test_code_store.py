@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.host import caches
-from mndmst.native import cache_dirs, code_store
+from mndmst.native import cache_dirs, code_store, shipped
 from mndmst.native.code_store import Code
 from mndmst.native.processor_levels import NATIVE, best_level
 
@@ -341,3 +341,65 @@ def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
     modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]
     assert modes == [0o644, 0o755, 0o755, 0o755]
     assert cache_dirs.writable() != place
+
+
+@pytest.fixture
+def shipped_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file of a wheel in a directory that a group can write to, as by a umask."""
+    objects = tmp_path / "objects"
+    directory = objects / "x86-64-v3-0"
+    directory.mkdir(parents=True)
+    code_store.save(NAME, "i8[]", CODE, directory)
+    (file,) = directory.iterdir()
+    listed = {f"x86-64-v3-0/{file.name}": shipped.digest_of(file.read_bytes())}
+    for path in (objects, directory, file):
+        path.chmod(0o775)
+    monkeypatch.setattr(shipped, "SHIPPED", objects)
+    monkeypatch.setattr(shipped, "digests", lambda: listed)
+    shipped._shipped_directories.cache_clear()
+    return file
+
+
+def test_code_with_the_digest_of_its_wheel_is_loaded(shipped_code: Path) -> None:
+    directory = shipped_code.parent
+    assert shipped.is_trusted(directory)
+    assert code_store.has([directory], NAME, "i8[]")
+    assert code_store.find([directory], NAME, "i8[]") == CODE
+
+
+def test_code_of_a_wheel_that_was_changed_is_not_loaded(shipped_code: Path) -> None:
+    """Not even with a right digest of its own, and by its owner alone."""
+    code_store.save(
+        NAME, "i8[]", CODE._replace(code=b"\x7fELF evil"), shipped_code.parent
+    )
+    assert shipped_code.stat().st_mode & 0o777 == 0o644
+    assert code_store.find([shipped_code.parent], NAME, "i8[]") is None
+
+
+def test_code_beside_that_of_a_wheel_follows_the_rules_of_caches(
+    shipped_code: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = shipped_code.parent
+    code_store.save(NAME, "u4[]", CODE, directory)
+    (other,) = set(directory.iterdir()) - {shipped_code}
+    assert code_store.find([directory], NAME, "u4[]") == CODE
+    other.chmod(0o664)
+    assert not code_store.has([directory], NAME, "u4[]")
+    assert code_store.find([directory], NAME, "u4[]") is None
+    assert f"not loading {other}, for others can write to it" in capsys.readouterr().err
+    assert not shipped.is_trusted(directory.with_name("x86-64-v3-1"))
+
+
+def test_shared_code_of_another_compiler_serves_this_installation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A wheel is installed beside the newest Numba, which has not compiled its code."""
+    version = cache_dirs._version
+    monkeypatch.setattr(cache_dirs, "_version", lambda name: version(name) + b"1")
+    name = cache_dirs.state(best_level())
+    directory = cache_dirs.directory_for(tmp_path / "shared", name)
+    monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
+    monkeypatch.setattr(cache_dirs, "_version", version)
+    anew()
+    assert cache_dirs.state(best_level()) != name
+    assert directory in cache_dirs.directories()

@@ -1,5 +1,6 @@
 """Levels of code: each belongs to an architecture, and LLVM knows each."""
 
+import platform
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from mndmst.native import compiler, processor_levels
 from mndmst.native.compiler import compile_kernel, compile_runtime
 from mndmst.native.linker import undefined_symbols
-from mndmst.native.processor_levels import NATIVE, Level, best_level
+from mndmst.native.processor_levels import NAMES, NATIVE, Level, best_level
 
 INTEL = "GenuineIntel 6 85 fpu sse2 avx avx2 bmi1 bmi2 f16c fma abm movbe avx512f"
 GRACE = "fp asimd evtstrm aes sha2 crc32 atomics fphp asimdhp cpuid asimdrdm sve"
@@ -52,16 +53,40 @@ def sum_above(values, least):
     return int(total), np.sqrt(total)
 
 
-@pytest.mark.parametrize("level", sorted({best_level(), NATIVE}))
-def test_llvm_knows_the_levels_of_this_machine(
+MACHINES = {"x86-64-v3": 62, "armv8.1-a": 183}  # in the head of an object
+
+
+@pytest.mark.parametrize("level", NAMES)
+def test_every_machine_compiles_for_all_levels(
     capfd: pytest.CaptureFixture[str], level: str
 ) -> None:
     code = compile_kernel(sum_above, "f8[],f8", level)
+    if level != NATIVE and platform.system() == "Linux":
+        assert code.code[18] == MACHINES[level]
     needed = undefined_symbols(code.code) | undefined_symbols(
         compile_runtime(level).code
     )
     assert not {name for name in needed if not compiler._known(name)}
     assert capfd.readouterr() == ("", "")
+
+
+def repeated(values, count):
+    if count < 0:
+        raise ValueError("a negative count")
+    made = np.empty(count * len(values), values.dtype)
+    for i in range(count):
+        made[i * len(values) : (i + 1) * len(values)] = values
+    return made
+
+
+@pytest.mark.parametrize("level", NAMES)
+def test_a_kernel_has_the_same_bytes_in_every_process(level: str) -> None:
+    """Numba counts the functions of the process, and notes where their sources are."""
+    first = compile_kernel(repeated, "u4[],i8", level)
+    compile_kernel(sum_above, "f8[],f8", level)
+    assert compile_kernel(repeated, "u4[],i8", level) == first
+    assert first.symbol.startswith(f"{__name__}.repeated-")
+    assert b".py" not in first.code
 
 
 @pytest.mark.skipif(best_level() != "x86-64-v3", reason="names features of x86")
