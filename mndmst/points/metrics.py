@@ -70,6 +70,11 @@ class TreeMetric:
     prepare: Callable[[np.ndarray, int], np.ndarray]
     from_norm: Callable[[np.ndarray], np.ndarray]
 
+    @property
+    def is_norm(self) -> bool:
+        """Whether its distances are those of the norm."""
+        return self.from_norm is _unchanged
+
 
 def check_metric(metric: str) -> None:
     """Raise ConfigError if there is no such metric."""

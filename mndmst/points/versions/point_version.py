@@ -16,6 +16,7 @@ from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
 from ..pairwise_forest import Metric, metric_forest, simplified, with_variances
 from ..point_forest import PointForest
+from .followed_forest import FollowedForest, pays
 from .point_batch import PointBatch, PointIds, checked_points
 
 
@@ -34,6 +35,15 @@ class ForestRule:
     def parameters_for(self, points: np.ndarray | PointsOnDevice) -> dict[str, object]:
         """Return the metric's parameters, with those that the points determine."""
         return with_variances(points, self.metric, self.parameters)
+
+    def followed(self, points: np.ndarray, forest: Forest) -> FollowedForest | None:
+        """Return the forest of points, ready for a change; None if that is no gain."""
+        name, _ = simplified(self.metric, dict(self.parameters))
+        if name not in METRICS or self.alpha != 1 or self.approximate:
+            return None
+        return FollowedForest.of(
+            points, str(name), self.min_samples, forest, self.threads
+        )
 
     def forest_of(self, points: np.ndarray) -> PointForest:
         """Return the forest of points, found anew."""
@@ -61,6 +71,8 @@ class PointVersion:
     point_ids: PointIds
     points: np.ndarray  # by row; finite
     point_forest: PointForest
+    # The forest as a change needs it; None before the first one, or if there is none
+    followed: FollowedForest | None = field(default=None, repr=False)
 
     @classmethod
     def first(
@@ -131,17 +143,26 @@ class PointVersion:
         if min_samples == self.rule.min_samples:
             return self
         rule = replace(self.rule, min_samples=min_samples)
-        return replace(self, rule=rule, point_forest=rule.forest_of(self.points))
+        forest = rule.forest_of(self.points)
+        return replace(self, rule=rule, point_forest=forest, followed=None)
 
     def changed(self, batch: PointBatch) -> "PointVersion":
         """Return the next version; `batch` was checked against this one."""
         removed = self.point_ids.rows_of(batch.removed, "remove")
         kept = np.delete(self.points, removed, axis=0)
         points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
+        followed = None
+        if pays(len(removed) + len(batch.ids), len(points)):
+            before = self.followed or self.rule.followed(self.points, self.forest)
+            if before is not None:
+                followed = before.changed(self.points, removed, points, len(batch.ids))
         return replace(
             self,
             number=self.number + 1,
             point_ids=self.point_ids.changed(removed, batch.ids),
             points=points,
-            point_forest=self.rule.forest_of(points),
+            point_forest=(
+                followed.point_forest() if followed else self.rule.forest_of(points)
+            ),
+            followed=followed,
         )

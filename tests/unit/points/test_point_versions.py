@@ -5,6 +5,7 @@ import pytest
 
 from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
+from mndmst.points.versions import followed_forest
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 SQUARE = np.array([[0.0, 0], [1, 0], [0, 1], [4, 4]])
@@ -95,3 +96,105 @@ def test_float32_points_are_inserted_without_a_warning():
     first = PointVersion.first(SQUARE.astype(np.float32), ForestRule(min_samples=1))
     batch = first.check(insert=np.array([[9, 9]], np.float32))
     assert first.changed(batch).points.dtype == np.float32
+
+
+def follows_all(version, batches, monkeypatch):
+    """Return whether each batch's forest is that of a fresh search, and not made so."""
+    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    for remove, insert in batches:
+        ids = version.ids[remove] if len(remove) else None
+        batch = version.check(remove=ids, insert=insert if len(insert) else None)
+        version = version.changed(batch)
+        if version.followed is None or not same_forest(version):
+            return False
+    return True
+
+
+def drawn(random, count, dimensions, kind):
+    if kind == "ties":
+        return random.integers(1, 5, (count, dimensions)) + np.arange(dimensions) / 3
+    if kind == "densities":
+        return np.exp(2 * random.normal(size=(count, dimensions)))
+    return random.normal(size=(count, dimensions))
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "densities"])
+@pytest.mark.parametrize(
+    ("metric", "dimensions", "min_samples"),
+    [
+        ("euclidean", 1, 3),
+        ("euclidean", 2, 5),
+        ("euclidean", 3, 0),
+        ("euclidean", 4, 16),
+        ("manhattan", 3, 4),
+        ("chebyshev", 2, 2),
+        ("cosine", 3, 5),
+        ("correlation", 4, 3),
+    ],
+)
+def test_the_forest_follows_any_batch_bit_for_bit(
+    metric, dimensions, min_samples, kind, monkeypatch
+):
+    random = np.random.default_rng(dimensions + 10 * min_samples)
+    points = drawn(random, 700, dimensions, kind)
+    batches = []
+    for removed, inserted in ((9, 11), (0, 6), (12, 0), (1, 0), (0, 1), (8, 8)):
+        new = drawn(random, inserted, dimensions, kind)
+        new[: inserted // 3] = points[random.integers(0, 700, inserted // 3)]
+        batches.append((random.choice(600, removed, False), new))
+    version = PointVersion.first(points, ForestRule(metric, min_samples))
+    assert follows_all(version, batches, monkeypatch)
+
+
+def test_float32_points_follow_as_their_numbers_do(monkeypatch):
+    points = np.random.default_rng(3).normal(size=(700, 2)).astype(np.float32)
+    batches = [([5, 600], points[:3] + np.float32(0.5)), ([], points[:1])]
+    version = PointVersion.first(points, ForestRule(min_samples=4))
+    assert version.points.dtype == np.float32
+    assert follows_all(version, batches, monkeypatch)
+
+
+def test_points_that_arrive_in_order_one_by_one(monkeypatch):
+    points = np.arange(700.0)[:, None] ** 1.1
+    batches = [([], [[700 + i**1.5]]) for i in range(20)]
+    version = PointVersion.first(points, ForestRule(min_samples=3))
+    assert follows_all(version, batches, monkeypatch)
+
+
+def test_a_cluster_goes_and_comes_back(monkeypatch):
+    random = np.random.default_rng(5)
+    centres = np.repeat([[0.0, 0], [9, 0], [0, 9]], 300, axis=0)
+    points = centres + random.normal(size=centres.shape)
+    cluster = np.arange(300, 600)
+    batches = [(cluster, []), ([], points[cluster]), ([0], points[cluster][:5])]
+    version = PointVersion.first(points, ForestRule(min_samples=5))
+    assert follows_all(version, batches, monkeypatch)
+
+
+def test_the_hub_of_a_star_goes(monkeypatch):
+    angle = np.linspace(0, 2 * np.pi, 700, endpoint=False)
+    circle = 5 * np.column_stack([np.cos(angle), np.sin(angle)])
+    hub = np.random.default_rng(6).normal(size=(20, 2)) / 100
+    version = PointVersion.first(np.append(hub, circle, axis=0), ForestRule())
+    batches = [([0], []), (range(19), []), ([], [[0, 0]])]
+    assert follows_all(version, batches, monkeypatch)
+
+
+def test_equal_points_may_come_and_go(monkeypatch):
+    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    version = PointVersion.first(np.ones((600, 2)), ForestRule(min_samples=4))
+    for remove, insert in (([0], [[1, 1]]), ([], [[2, 2]]), ([5, 600], [[1, 1]] * 3)):
+        version = version.changed(version.check(remove=remove, insert=insert))
+        assert same_forest(version)
+
+
+def test_a_version_may_have_two_next_ones(monkeypatch):
+    points = np.random.default_rng(7).normal(size=(700, 2))
+    version = PointVersion.first(points, ForestRule(min_samples=3))
+    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    version = version.changed(version.check(insert=[[0, 0]]))
+    for _ in range(2):
+        following = version.changed(version.check(remove=[3, 700], insert=[[1, 1]]))
+        assert following.followed is not None
+        assert same_forest(following)
+    assert same_forest(version)
