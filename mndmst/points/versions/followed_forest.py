@@ -103,6 +103,14 @@ class FollowedForest:
     weight: np.ndarray  # float64, by edge, in the order of keys
     key: np.ndarray  # uint64: see `PointEdges`
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; other versions may have the same ones."""
+        arrays = [self.row, self.position, self.radius, self.weight, self.key]
+        for tree in self.trees:
+            arrays += [part for part in tree if isinstance(part, np.ndarray)]
+        return sum(array.nbytes for array in arrays)
+
     @classmethod
     def of(
         cls,

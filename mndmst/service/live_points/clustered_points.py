@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...host.errors import ConfigError
-from ...host.memory_costs import DIFFERENCE_BYTES
+from ...host.memory_costs import DIFFERENCE_BYTES, TRAINING_COPIES
 from ...points.clusters.cluster_numbers import ClusterEvent
 from ...points.clusters.density_clusters import DensityClusters
 from ...points.clusters.prediction import TrainingPoints, predicted_labels
@@ -67,6 +67,7 @@ class ClusteredPoints:
             version.numbers,
         )
         self._version, self._lock = version, Lock()
+        self._searched = False  # Whether `_made_training` is in memory
         self.table = ClusterTable(
             self.points.number,
             self.points.point_ids,
@@ -97,14 +98,19 @@ class ClusteredPoints:
         """How many points are noise."""
         return int((self.table.clusters < 0).sum())
 
-    @cached_property
+    @property
     def nbytes(self) -> int:
-        """Bytes of the points, the forest, the trees and the labels."""
+        """Bytes of points, forest, trees, labels, and of the search once it is made."""
         forest, clusters = self.points.forest, self._version.clusters
         columns = [forest.src, forest.dst, forest.weight, self.points.points]
         if clusters is not None:
             columns += clusters.tree.columns().values()
-        return self.table.nbytes + sum(column.nbytes for column in columns)
+        nbytes = self.table.nbytes + sum(column.nbytes for column in columns)
+        if self.points.followed is not None:
+            nbytes += self.points.followed.nbytes
+        if self._searched:
+            nbytes += TRAINING_COPIES * self.points.points.nbytes
+        return nbytes
 
     def predicted(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers of the clusters that points would join, and probabilities."""
@@ -131,6 +137,7 @@ class ClusteredPoints:
     @property
     def _training(self) -> TrainingPoints:
         with self._lock:
+            self._searched = True
             return self._made_training
 
     @cached_property

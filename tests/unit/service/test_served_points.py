@@ -102,8 +102,12 @@ def labels(served: ServedPoints, **request: object) -> dict[str, list[object]]:
     return table_of(served, table="labels", **request).to_pydict()
 
 
-def test_every_version_has_the_clusters_of_a_fresh_fit(source: PointSource) -> None:
+@pytest.mark.parametrize("more", [0, 2000])  # which a batch follows without a search
+def test_every_version_has_the_clusters_of_a_fresh_fit(
+    source: PointSource, more: int
+) -> None:
     """Labels are equal up to their numbers, and the forest is the same bit for bit."""
+    np.save(source.path, np.concatenate([np.load(source.path), blob(5, 5, more, 9)]))
     served, draw = load(source), np.random.default_rng(3)
     for step in range(8):
         present = np.array(labels(served)["id"])
@@ -325,9 +329,15 @@ def test_a_batch_is_the_same_after_its_record() -> None:
 
 
 def test_the_memory_counts_the_newest_version(source: PointSource) -> None:
+    np.save(source.path, np.random.default_rng(1).random((3000, 2)))
     served = load(source)
-    update(served, blob(0, 9, 20, 4))
-    assert served.current.nbytes > served.current.points.points.nbytes
+    before = served.current.nbytes
+    update(served, [[0.5, 0.5]])
+    # The trees of the change, and then those of a prediction
+    assert served.current.nbytes > before + served.current.points.points.nbytes
+    before = served.current.nbytes
+    served.current.predicted(np.zeros((1, 2)))
+    assert served.current.nbytes > before + served.current.points.points.nbytes
     small = ServiceMemory(1 << 20, 1 << 20)
     many = np.random.default_rng(1).random((20000, 2))
     np.save(source.path, many)
