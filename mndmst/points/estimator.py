@@ -385,7 +385,8 @@ core_dist_n_jobs, prediction_data
             flat = Clustering.all_noise(len(self._points))
         else:
             flat = self._clusters.value.flat
-        self._first_ids, self._fit_rule = PointIds.first(len(flat.labels), ids), rule
+        self._fit_rule = rule
+        self._first_ids: PointIds | None = PointIds.first(len(flat.labels), ids)
         self._followed: ClusterVersion | None = None
         self.events_: list[ClusterEvent] = []
         self._publish(flat, ClusterNumbers.first(int(flat.labels.max()) + 1))
@@ -447,6 +448,7 @@ core_dist_n_jobs, prediction_data
         rule, followed = self._rule(), self._version()
         batch = followed.version.check(remove, insert, ids)
         self._followed, events = followed.changed(batch, rule)
+        self._first_ids = None
         version = self._followed.version
         self._points = version.points
         self._epsilon = rule.selection.epsilon
@@ -461,7 +463,10 @@ core_dist_n_jobs, prediction_data
     def ids_(self) -> np.ndarray:
         """The id of each present point."""
         self._check_fitted()
-        return self._followed.version.ids if self._followed else self._first_ids.ids
+        if self._followed is not None:
+            return self._followed.version.ids
+        assert self._first_ids is not None
+        return self._first_ids.ids
 
     @property
     def version_(self) -> int:
@@ -488,7 +493,7 @@ core_dist_n_jobs, prediction_data
         version = PointVersion.first(
             np.asarray(points),
             self._forest_rule,
-            ids=self._first_ids.ids,
+            ids=self.ids_,
             point_forest=clusters.point_forest,
         )
         return ClusterVersion(version, self._fit_rule, clusters, self._numbers)

@@ -100,13 +100,13 @@ class FollowedForest:
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
     # first; -1 for removed points
     radius: np.ndarray
-    weight: np.ndarray  # float64, by edge, in the order of keys
-    key: np.ndarray  # uint64: see `PointEdges`
+    weight: np.ndarray  # float64, by edge
+    point_forest: PointForest  # by row, with the distances of the metric
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays; other versions may have the same ones."""
-        arrays = [self.row, self.position, self.radius, self.weight, self.key]
+        """Bytes of all arrays beside the forest; versions may share some."""
+        arrays = [self.row, self.position, self.radius, self.weight]
         for tree in self.trees:
             arrays += [part for part in tree if isinstance(part, np.ndarray)]
         return sum(array.nbytes for array in arrays)
@@ -117,12 +117,12 @@ class FollowedForest:
         points: np.ndarray,
         metric: str,
         min_samples: int,
-        forest: Forest,
+        point_forest: PointForest,
         threads: int = 0,
     ) -> "FollowedForest | None":
         """Return the forest of points, ready for a change; None for a search by trees.
 
-        `forest` is that of `points_forest`.
+        `point_forest` is that of `points_forest`.
         """
         order = max(min_samples, 1)
         if len(points) <= max(LEAST_POINTS, order + 1):
@@ -141,6 +141,7 @@ class FollowedForest:
         radius = search.neighbours(order, order).cores
         position = np.empty(len(values), np.uint32)
         position[tree.point] = np.arange(len(values), dtype=np.uint32)
+        forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
             weight = _distances(values[forest.src], values[forest.dst], norm)
@@ -148,7 +149,6 @@ class FollowedForest:
                 cores = radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
                 weight = np.maximum(weight, larger)
-        key = edge_keys(forest.src.astype(np.uint32), forest.dst.astype(np.uint32))
         return cls(
             metric,
             min_samples,
@@ -158,19 +158,8 @@ class FollowedForest:
             position,
             radius,
             weight,
-            key,
+            point_forest,
         )
-
-    def point_forest(self) -> PointForest:
-        """Return the forest by row, with the distances of the metric."""
-        src, dst = (self.key >> np.uint64(32)), self.key & np.uint64(0xFFFFFFFF)
-        forest = Forest(
-            src.view(np.int64),
-            dst.view(np.int64),
-            from_norm(self.weight, self.metric),
-            np.zeros(len(self.position), np.int64),
-        )
-        return PointForest(forest, len(self.key), True, "tree")
 
     def changed(
         self, old: np.ndarray, removed: np.ndarray, points: np.ndarray, new: int
@@ -388,7 +377,15 @@ class _Change:
         key = edges.key[kept]
         at = np.searchsorted(key, new.key)
         weight = np.insert(edges.weight[kept], at, new.weight)
-        return replace(after, weight=weight, key=np.insert(key, at, new.key))
+        key = np.insert(key, at, new.key)
+        forest = Forest(
+            (key >> np.uint64(32)).view(np.int64),
+            (key & np.uint64(0xFFFFFFFF)).view(np.int64),
+            from_norm(weight, after.metric),
+            np.zeros(len(self.points), np.int64),
+        )
+        point_forest = PointForest(forest, len(key), True, "tree")
+        return replace(after, weight=weight, point_forest=point_forest)
 
     def _searching_rows(self) -> np.ndarray:
         """Return the rows whose edges are not all old or listed."""
@@ -406,8 +403,8 @@ class _Change:
         with the least weight of all.
         """
         before, stays = self.before, self.stays
-        src = (before.key >> np.uint64(32)).astype(np.uint32)
-        dst = before.key.astype(np.uint32)
+        forest = before.point_forest.forest
+        src, dst = forest.src.astype(np.uint32), forest.dst.astype(np.uint32)
         state = (~stays).view(np.uint8).copy()
         if before.min_samples:
             state[self.affected] |= 2
@@ -422,9 +419,8 @@ class _Change:
             now = self._weights(a[weighed], b[weighed])
             raised = now > weight[weighed]
             heavier = weighed[raised]
-            lost.append(
-                PointEdges(a[heavier], b[heavier], weight[heavier], before.key[heavier])
-            )
+            key = edge_keys(a[heavier], b[heavier])
+            lost.append(PointEdges(a[heavier], b[heavier], weight[heavier], key))
             weight = weight.copy()
             weight[weighed] = now
         key = edge_keys(a, b)

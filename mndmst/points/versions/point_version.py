@@ -36,13 +36,15 @@ class ForestRule:
         """Return the metric's parameters, with those that the points determine."""
         return with_variances(points, self.metric, self.parameters)
 
-    def followed(self, points: np.ndarray, forest: Forest) -> FollowedForest | None:
+    def followed(
+        self, points: np.ndarray, point_forest: PointForest
+    ) -> FollowedForest | None:
         """Return the forest of points, ready for a change; None if that is no gain."""
         name, _ = simplified(self.metric, dict(self.parameters))
         if name not in METRICS or self.alpha != 1 or self.approximate:
             return None
         return FollowedForest.of(
-            points, str(name), self.min_samples, forest, self.threads
+            points, str(name), self.min_samples, point_forest, self.threads
         )
 
     def forest_of(self, points: np.ndarray) -> PointForest:
@@ -153,7 +155,7 @@ class PointVersion:
         points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
         followed = None
         if pays(len(removed) + len(batch.ids), len(points)):
-            before = self.followed or self.rule.followed(self.points, self.forest)
+            before = self.followed or self.rule.followed(self.points, self.point_forest)
             if before is not None:
                 followed = before.changed(self.points, removed, points, len(batch.ids))
         return replace(
@@ -162,7 +164,7 @@ class PointVersion:
             point_ids=self.point_ids.changed(removed, batch.ids),
             points=points,
             point_forest=(
-                followed.point_forest() if followed else self.rule.forest_of(points)
+                followed.point_forest if followed else self.rule.forest_of(points)
             ),
             followed=followed,
         )
