@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +28,7 @@ def code_of(page: Path) -> Iterator[ast.Module]:
     for block in re.findall(
         r"^ *```python\n(.*?)^ *```", page.read_text(), re.S | re.M
     ):
-        yield ast.parse(inspect.cleandoc(block))
+        yield ast.parse(textwrap.dedent(block))
 
 
 def used(tree: ast.Module) -> set[str]:
