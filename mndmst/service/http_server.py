@@ -75,6 +75,9 @@ class HttpServer:
                 f"--http {setting.host}:{setting.port}: cannot listen there "
                 f"({error.strerror or error}). Give another address or port."
             ) from error
+        # Links inherit it. asyncio sets it on sockets of a named protocol alone, and a
+        # client that keeps its link would wait 40 ms for each answer.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         port = listener.getsockname()[1]
         scheme = "https" if setting.certificate else "http"
         self.url = f"{scheme}://{bracketed(setting.host)}:{port}"
