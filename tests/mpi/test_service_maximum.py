@@ -341,7 +341,7 @@ def test_a_column_named_as_a_similarity_asks_for_a_direction(both: Served) -> No
 def test_the_shell_has_the_words_of_both_directions(both: Served) -> None:
     listed = client(both, "list").stdout.splitlines()
     assert listed == ["g version=0 order=maximum", "low version=0"]
-    assert "maximum       True" in client(both, "info", "g").stdout
+    assert "maximum          True" in client(both, "info", "g").stdout
     assert client(both, "solve", "g").stdout.strip().endswith(" order=maximum")
     assert "order=" not in client(both, "solve", "low").stdout
     with both.connect() as connection:

@@ -85,7 +85,7 @@ def test_it_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run("--version").startswith("mndmst 0")
+    assert run("--version").startswith("mndmst 1.")
     assert "n=5184 m=6691 edges=5094" in run()  # the graph that comes along
     assert "5184" in run("info", str(ROOT / "partitions/demo"))
     assert "numba" in run("info")

@@ -60,6 +60,7 @@ def test_the_client_gets_the_right_forest(
     graphs, answer = map(json.loads, done.stdout.splitlines())
     assert graphs == {
         "graphs": [{"graph": "city", "version": 0, "maximum": False}],
+        "points_served": [],
         "ranks": ranks,
         "protocol": PROTOCOL,
     }
