@@ -21,7 +21,8 @@ def test_ranks_without_a_device_load_no_driver(
     run = mpirun(ranks, PROGRAM, GRAPH, "--backend", "cuda", **emulated_cuda)
     assert run.returncode == 0, run
     assert f"digest={demo_digest}" in run.stdout
-    lines = re.findall(r"rank (\d): (\w+) (\w+)$", run.stdout, re.MULTILINE)
+    # The launcher may put text of another rank before the end of a line
+    lines = re.findall(r"rank (\d): (loaded|none) (kernels|none)", run.stdout)
     expected = [("0", "loaded", "kernels")]
     expected += [(str(rank), "none", "none") for rank in range(1, ranks)]
     assert sorted(lines) == expected
