@@ -12,8 +12,7 @@ from .client_points import ACTIONS
 from .options import (
     add_file,
     add_flag,
-    add_output,
-    add_overwrite,
+    add_table_output,
     leave_out_pandas,
 )
 from .parser import Commands
@@ -107,7 +106,7 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
     add_file(
         solve, "--vertices", "use only edges between these vertices", metavar="FILE.npy"
     )
-    _add_output(solve)
+    add_table_output(solve)
 
 
 def _add_threshold(action: argparse.ArgumentParser) -> None:
@@ -130,14 +129,9 @@ def _add_version(action: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def _add_output(action: argparse.ArgumentParser) -> None:
-    add_output(action, ".csv, .arrow or .parquet")
-    add_overwrite(action, "replace an existing file")
-
-
 def _add_edges(edges: argparse.ArgumentParser) -> None:
     _add_graph_of_names(edges)
-    _add_output(edges)
+    add_table_output(edges)
 
 
 def _add_pairs(query: argparse.ArgumentParser) -> None:
@@ -147,13 +141,13 @@ def _add_pairs(query: argparse.ArgumentParser) -> None:
         help="two vertices, or more pairs one after the other: names, or numbers",
     )  # fmt: skip
     add_file(query, "--pairs", "table (u, v)")
-    _add_output(query)
+    add_table_output(query)
 
 
 def _add_components(components: argparse.ArgumentParser) -> None:
     _add_graph_of_names(components)
     _add_threshold(components)
-    _add_output(components)
+    add_table_output(components)
 
 
 def _add_clusters(clusters: argparse.ArgumentParser) -> None:
@@ -171,7 +165,7 @@ def _add_clusters(clusters: argparse.ArgumentParser) -> None:
         "--min-size", type=whole(1, (1 << 63) - 1),
         help="HDBSCAN*: smallest number of vertices of a cluster",
     )  # fmt: skip
-    _add_output(clusters)
+    add_table_output(clusters)
 
 
 def _add_update(update: argparse.ArgumentParser) -> None:
@@ -210,7 +204,7 @@ def _add_changes(changes: argparse.ArgumentParser) -> None:
         help="version to compare with",
     )  # fmt: skip
     add_file(changes, "--tree-changes", "also write a table of the changed trees")
-    _add_output(changes)
+    add_table_output(changes)
 
 
 def _add_store(store: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.option_types import whole
-from .options import add_file, add_output, add_overwrite
+from .options import add_file, add_table_output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +34,6 @@ def _add_ids(action: argparse.ArgumentParser, default: str) -> None:
         "id", nargs="*", type=_WHOLE, metavar="ID", help=f"ids of points{default}"
     )
     add_file(action, "--ids", "table (id) of the ids")
-
-
-def _add_output(action: argparse.ArgumentParser) -> None:
-    add_output(action, ".csv, .arrow or .parquet")
-    add_overwrite(action, "replace an existing file")
 
 
 def _add_insert(insert: argparse.ArgumentParser) -> None:
@@ -70,7 +65,7 @@ def _add_labels(labels: argparse.ArgumentParser) -> None:
     labels.add_argument(
         "--of-version", type=_WHOLE, metavar="N", help="one of the last versions"
     )
-    _add_output(labels)
+    add_table_output(labels)
 
 
 def _add_events(events: argparse.ArgumentParser) -> None:
@@ -78,12 +73,12 @@ def _add_events(events: argparse.ArgumentParser) -> None:
     events.add_argument(
         "--since", type=_WHOLE, metavar="N", required=True, help="version that is known"
     )
-    _add_output(events)
+    add_table_output(events)
 
 
 def _add_predict(predict: argparse.ArgumentParser) -> None:
     _add_table(predict)
-    _add_output(predict)
+    add_table_output(predict)
 
 
 def _add_neighbours(neighbours: argparse.ArgumentParser) -> None:
@@ -92,7 +87,7 @@ def _add_neighbours(neighbours: argparse.ArgumentParser) -> None:
         "--count", type=_COUNT, default=10, metavar="K",
         help="neighbours of each point (default: 10)",
     )  # fmt: skip
-    _add_output(neighbours)
+    add_table_output(neighbours)
 
 
 def _insert(points: "Points", arguments: argparse.Namespace) -> None:

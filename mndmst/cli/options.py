@@ -57,6 +57,12 @@ def add_output(parser: Options, help: str, required: bool = False) -> None:
     )
 
 
+def add_table_output(parser: Options) -> None:
+    """Add `--output` and `--overwrite` for a table that is printed otherwise."""
+    add_output(parser, ".csv, .arrow or .parquet")
+    add_overwrite(parser, "replace an existing file")
+
+
 def add_outputs(parser: Parser, help: str, required: bool = False) -> None:
     """Add `--output`, which may be repeated: the files appear together, or none."""
     more = "may be repeated" + "; without it, nothing is kept" * (not required)

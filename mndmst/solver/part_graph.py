@@ -35,9 +35,9 @@ def part_graph(
     devices by their measured speed (4.3.1). Every vertex is a component. `path`
     is a directory of shards, its index, or a graph in one shard. With `host_rows`, host
     memory has the rows even if a GPU has all of them, for a graph that stays loaded and
-    is solved many times. `assigned` is the device of this
-    rank, if it has been chosen. Raises MndmstError on every rank if the graph, the
-    options or the machine do not suit.
+    is solved many times. `assigned` is the device of this rank, if it has been chosen.
+    Raises MndmstError on every rank if the graph, the options or the machine do not
+    suit.
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):

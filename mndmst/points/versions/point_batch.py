@@ -47,7 +47,7 @@ class PointIds:
         twice.
         """
         wanted = _as_ids(ids, source)
-        if len(twice := _repeated(wanted)):
+        if len(twice := repeated(wanted)):
             raise InputError(f"{source}: id {twice[0]} is given twice; name it once.")
         rows, present = self._find(wanted)
         if not present.all():
@@ -72,7 +72,7 @@ class PointIds:
                 f"ids: {counted(len(given), 'id')} for {counted(count, 'point')}; give "
                 "each new point one."
             )
-        if len(twice := _repeated(given)):
+        if len(twice := repeated(given)):
             raise InputError(f"ids: id {twice[0]} is given twice; ids are unique.")
         used = self._find(given)[1] | np.isin(given, self.retired)
         if used.any():
@@ -140,7 +140,7 @@ def _as_ids(values: object, source: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _repeated(ids: np.ndarray) -> np.ndarray:
+def repeated(ids: np.ndarray) -> np.ndarray:
     """Return the ids that occur more than once."""
     ordered = np.sort(ids)
     return ordered[1:][ordered[1:] == ordered[:-1]]

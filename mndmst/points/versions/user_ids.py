@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...host.errors import InputError, shown
+from .point_batch import repeated
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,7 @@ def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _refuse_twice(ids: np.ndarray) -> None:
-    ordered = np.sort(ids)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice):
+    if len(twice := repeated(ids)):
         _refuse(twice[0], "is there twice. Each point has an id of its own")
 
 
