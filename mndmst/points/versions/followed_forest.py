@@ -25,9 +25,9 @@ import numpy as np
 from ...api.forest import Forest
 from ...host.cores import core_count
 from ...kernels.kruskal import component_labels
-from ...kernels.threads import Threads, each_range
+from ...kernels.threads import Threads
 from ..coordinates import point_coordinates
-from ..devices.point_products import NO_POSITION, ComponentArrays
+from ..devices.point_products import ComponentArrays
 from ..kernels.boruvka_steps import (
     LAST_KEY,
     PointEdges,
@@ -39,32 +39,24 @@ from ..kernels.boruvka_steps import (
     name_components,
     relabel,
 )
-from ..kernels.changed_points import (
-    EdgeSources,
-    Reach,
-    TreeVertices,
-    contract_certain,
-    improve_first_edges,
-    list_reached,
-)
-from ..kernels.kd_tree import LEAF, PointTree
-from ..kernels.nearest_points import nearest_to_queries
+from ..kernels.changed_points import EdgeSources, contract_certain
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, Norm, from_norm, prepared
 from ..point_forest import PointForest
 from ..scale import extremes, scale_for
-from ..search.build_tree import build_tree, fill_tree
+from ..search.build_tree import build_tree
 from ..search.point_search import TreeSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import choose_search
+from .point_parts import PartVertices, PointPart, TreePart
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
 # After a batch of more than this fraction of the points (1 / 256) a fresh search takes
 # less time on two cores.
 LARGEST_SHARE = 256
-# A tree has at least this many times the points of the next one.
-TREE_RATIO = 4
+# A part has at least this many times the points of the next one.
+PART_RATIO = 4
 # Neighbours listed beyond those of the core distance.
 FURTHER = 6
 # Pairs of a changed point and one that it reaches, per changed point and at least.
@@ -87,14 +79,14 @@ def pays(batch: int, points: int) -> bool:
 class FollowedForest:
     """The forest of the points of one version, and what their next change needs.
 
-    A position is an index in the order of the trees' positions, one tree after the
+    A position is an index in the order of the parts' positions, one part after the
     other. Distances are of the metric's norm.
     """
 
     metric: str
     min_samples: int
     threads: int
-    trees: tuple[PointTree, ...]  # removed points lie at infinity
+    parts: tuple[PointPart, ...]
     row: np.ndarray  # uint32, by position; 0 for removed points
     position: np.ndarray  # uint32, by row
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
@@ -107,8 +99,8 @@ class FollowedForest:
     def nbytes(self) -> int:
         """Bytes of all arrays beside the forest; versions may share some."""
         arrays = [self.row, self.position, self.radius, self.weight]
-        for tree in self.trees:
-            arrays += [part for part in tree if isinstance(part, np.ndarray)]
+        for part in self.parts:
+            arrays += part.arrays
         return sum(array.nbytes for array in arrays)
 
     @classmethod
@@ -153,7 +145,7 @@ class FollowedForest:
             metric,
             min_samples,
             threads,
-            (tree,),
+            (TreePart(tree),),
             tree.point,
             position,
             radius,
@@ -193,13 +185,13 @@ class FollowedForest:
         values = np.ascontiguousarray(points, np.float64)
         return np.ascontiguousarray(prepared(values, self.metric))
 
-    def _parts(self) -> list[tuple[PointTree, slice]]:
-        """Return the trees, and the positions of each."""
-        ends = np.cumsum([len(tree.point) for tree in self.trees]).tolist()
+    def _parts(self) -> list[tuple[PointPart, slice]]:
+        """Return the parts, and the positions of each."""
+        ends = np.cumsum([len(part.point) for part in self.parts]).tolist()
         starts = [0, *ends[:-1]]
         return [
-            (tree, slice(begin, end))
-            for tree, begin, end in zip(self.trees, starts, ends, strict=True)
+            (part, slice(begin, end))
+            for part, begin, end in zip(self.parts, starts, ends, strict=True)
         ]
 
     def _reached(
@@ -211,18 +203,12 @@ class FollowedForest:
         """
         most = max(LEAST_REACHED, MOST_REACHED * len(points))
         found = []
-        for tree, part in self._parts():
-            negated = -reach[part]
-            of_node = _fill(tree, tree.point, negated)[1]
-            query, position = np.empty((2, most), np.uint32)
-            distance = np.empty(most)
-            count = list_reached(
-                tree, Reach(reach[part], of_node), points, query, position, distance
-            )
-            if count > most:
+        for part, at in self._parts():
+            reached = part.reached(points, reach[at], most)
+            if reached is None:
                 return None
-            position = position[:count] + np.uint32(part.start)
-            found.append((query[:count], position, distance[:count]))
+            query, position, distance = reached
+            found.append((query, position + np.uint32(at.start), distance))
         query, position, distance = map(np.concatenate, zip(*found, strict=True))
         return query, position, distance
 
@@ -230,12 +216,9 @@ class FollowedForest:
         """Return the distances and positions of the k nearest points, ascending."""
         found = []
         team = Threads(self.threads or core_count())
-        for tree, part in self._parts():
-            distance = np.full((len(queries), k), LARGEST)
-            position = np.full((len(queries), k), NO_POSITION)
-            ranges = each_range(team.bounds(len(queries), LEAF))
-            team.run(nearest_to_queries, tree, queries, distance, position, *ranges)
-            found.append((distance, position + np.uint32(part.start)))
+        for part, at in self._parts():
+            distance, position = part.nearest(queries, k, team)
+            found.append((distance, position + np.uint32(at.start)))
         distances, positions = (np.hstack(c) for c in zip(*found, strict=True))
         if len(found) > 1:
             chosen = np.argsort(distances, axis=1, kind="stable")[:, :k]
@@ -285,7 +268,7 @@ class _Change:
         self.cores = after.radius if before.min_samples else np.zeros(len(after.radius))
 
     def _rearranged(self, removed: np.ndarray, inserted: np.ndarray) -> FollowedForest:
-        """Return trees of the points after the batch; the edges are those before it.
+        """Return parts of the points after the batch; the edges are those before it.
 
         The radius of a new point is NaN.
         """
@@ -293,19 +276,19 @@ class _Change:
         radius = before.radius.copy()
         radius[before.position[removed]] = -1
         row = self.new_row[before.row]
-        trees, sizes = [], [len(tree.point) for tree in before.trees]
+        changed, sizes = [], [len(part.point) for part in before.parts]
         parts, later = before._parts(), len(inserted)
-        first = len(parts)  # the trees from this one on are built anew
-        while first and len(inserted) and sizes[first - 1] < TREE_RATIO * later:
+        first = len(parts)  # the parts from this one on are built anew
+        while first and len(inserted) and sizes[first - 1] < PART_RATIO * later:
             first -= 1
             later += sizes[first]
-        for i, (_, part) in enumerate(parts):
-            if 2 * np.count_nonzero(radius[part] < 0) > sizes[i]:
+        for i, (_, at) in enumerate(parts):
+            if 2 * np.count_nonzero(radius[at] < 0) > sizes[i]:
                 first = min(first, i)
         gone = np.sort(before.position[removed])
-        for tree, part in parts[:first]:
-            inside = gone[(gone >= part.start) & (gone < part.stop)] - part.start
-            trees.append(_without(tree, inside))
+        for part, at in parts[:first]:
+            inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
+            changed.append(part.without(inside))
         begin = parts[first][1].start if first < len(parts) else len(radius)
         alive = begin + np.flatnonzero(radius[begin:] >= 0)
         rows = np.append(row[alive], self.new_rows.astype(np.uint32))
@@ -316,11 +299,10 @@ class _Change:
                 values = np.concatenate(
                     [before._prepared(self.points[row[alive]]), inserted]
                 )
-            tree = build_tree(
-                values, self.norm, Threads(before.threads or core_count())
-            )
-            trees.append(tree)
-            rows, later_radius = rows[tree.point], later_radius[tree.point]
+            team = Threads(before.threads or core_count())
+            last = before.parts[0].of(values, team)
+            changed.append(last)
+            rows, later_radius = rows[last.point], later_radius[last.point]
         row = np.append(row[:begin], rows)
         radius = np.append(radius[:begin], later_radius)
         row[radius < 0] = 0
@@ -329,7 +311,7 @@ class _Change:
         first_row = np.flatnonzero(row == 0)  # its own position, not a removed point's
         position[0] = first_row[~(radius[first_row] < 0)][0]
         return replace(
-            before, trees=tuple(trees), row=row, position=position, radius=radius
+            before, parts=tuple(changed), row=row, position=position, radius=radius
         )
 
     def forest(self) -> FollowedForest:
@@ -481,12 +463,11 @@ class _Change:
         None if there are many.
         """
         after = self.after
-        dimensions = after.trees[0].low.shape[1]
         # Few outliers would let walks visit far nodes
         sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
         most = np.quantile(sample, COMMON)
-        reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / dimensions)
         values = self.before._prepared(self.points[searching])
+        reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / values.shape[1])
         reached = after._reached(values, reach)
         if reached is None:
             return None
@@ -513,8 +494,9 @@ class _Rounds:
         self.vertex = vertex[after.row]
         self.lower_bound = lower_bound[after.row]
         self.lower_bound[after.radius < 0] = np.inf
-        # The leaf of each position, numbered in the order of positions
-        self.leaf = np.repeat(*_leaves(after))
+        # The group of each position, numbered in the order of positions
+        sizes = np.concatenate([part.group_sizes for part in after.parts])
+        self.group = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
         self.of_position = np.empty(len(after.row), np.uint32)
@@ -587,26 +569,20 @@ class _Rounds:
         """Search first edges from sources, within the bounds of one or both ends."""
         component = self.of_vertex[sources.vertex]
         starts = self._starts(sources)
-        negated = -first.weight[self.of_position] if both else None
-        for tree, part in self.after._parts():
-            of_position = self.of_position[part]
-            bound = np.zeros(len(of_position)) if negated is None else negated[part]
-            of_node, node_bound = _fill(tree, of_position, bound)
-            vertices = TreeVertices(
-                self.after.row[part],
-                self.vertex[part],
-                of_position,
-                of_node,
-                self.change.cores[part],
-                node_bound,
+        for part, at in self.after._parts():
+            vertices = PartVertices(
+                self.after.row[at],
+                self.vertex[at],
+                self.of_position[at],
+                self.change.cores[at],
             )
-            improve_first_edges(tree, vertices, sources, starts, component, first)
+            part.improve_first_edges(vertices, sources, starts, component, first, both)
 
     def _starts(self, sources: EdgeSources) -> np.ndarray:
-        """Return where sources of another leaf begin, and their number."""
-        leaf = self.leaf[self.after.position[sources.point]]
+        """Return where sources of another group begin, and their number."""
+        group = self.group[self.after.position[sources.point]]
         return np.append(
-            np.flatnonzero(np.append(True, leaf[1:] != leaf[:-1])), len(leaf)
+            np.flatnonzero(np.append(True, group[1:] != group[:-1])), len(group)
         )
 
 
@@ -621,37 +597,6 @@ def _with_few_searches(counts: np.ndarray) -> np.ndarray:
     taking_part = np.empty(len(counts), np.bool_)
     taking_part[order] = few
     return taking_part
-
-
-def _leaves(after: FollowedForest) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of all leaves, and how many positions each has."""
-    sizes = [t.end[t.leaves] - t.begin[t.leaves] for t in after.trees]
-    size = np.concatenate(sizes)
-    return np.arange(len(size), dtype=np.uint32), size
-
-
-def _fill(
-    tree: PointTree, of_position: np.ndarray, least: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return each node's component, or SEVERAL, and the least value of its points."""
-    nodes = len(tree.left)
-    of_node, node_least = np.empty(nodes, np.uint32), np.empty(nodes)
-    components = ComponentArrays(of_position, least, least, least)
-    fill_tree(tree, components, of_node, node_least)
-    return of_node, node_least
-
-
-def _without(tree: PointTree, positions: np.ndarray) -> PointTree:
-    """Return a tree in which some points lie at infinity."""
-    if len(positions) == 0:
-        return tree
-    blocks = tree.blocks.copy()
-    starts = tree.begin[tree.leaves]
-    leaf = np.searchsorted(starts, positions, "right") - 1
-    dimensions = tree.low.shape[1]
-    at = leaf * dimensions * LEAF + (positions - starts[leaf])
-    blocks[at[:, None] + np.arange(dimensions) * LEAF] = np.inf
-    return tree._replace(blocks=blocks)
 
 
 def _distances(one: np.ndarray, other: np.ndarray, norm: Norm) -> np.ndarray:
