@@ -419,8 +419,13 @@ core_dist_n_jobs, prediction_data
 
         Fitted attributes become those of the present points: the points that stay, in
         their order, then the new ones. They equal those of `fit`, except that clusters
-        keep their numbers. `events_` has what became of clusters. The metric and the
-        search are those of `fit`; other parameters may have changed.
+        keep their numbers. `events_` has what became of clusters.
+
+        Parameters of the clusters may have changed since the last version, such as
+        `min_cluster_size` by `set_params`; without points, `update` applies them to the
+        present ones. This needs no new search of the points unless `min_samples`
+        changes, which is `min_cluster_size` if it is None. `search` and `n_jobs` stay
+        those of `fit`.
 
         Parameters
         ----------
@@ -437,7 +442,8 @@ core_dist_n_jobs, prediction_data
         Raises
         ------
         ConfigError
-            If distances are precomputed or the forest is approximate.
+            If distances are precomputed, the forest is approximate, or a parameter of
+            the distances has changed since `fit`.
         InputError
             If an id is unknown, given twice or was given before, or a point is not
             finite or has other dimensions. Nothing changes then.
@@ -446,7 +452,11 @@ core_dist_n_jobs, prediction_data
             self._points_of_fit()
             insert = self._checked_on_host(insert, False)
         rule, followed = self._rule(), self._version()
+        self._check_same_distances()
         batch = followed.version.check(remove, insert, ids)
+        if rule.samples != followed.rule.samples:  # a given one must be possible
+            present, gone = len(followed.version.points), len(batch.removed)
+            rule.check_points(present - gone + len(batch.ids))
         self._followed, events = followed.changed(batch, rule)
         self._first_ids = None
         version = self._followed.version
@@ -497,6 +507,26 @@ core_dist_n_jobs, prediction_data
             point_forest=clusters.point_forest,
         )
         return ClusterVersion(version, self._fit_rule, clusters, self._numbers)
+
+    def _check_same_distances(self) -> None:
+        """Raise ConfigError if parameters of the distances changed since the fit."""
+        now, then = self._metric_parameters(), self._forest_rule.parameters
+        same = {
+            "metric": self.metric == self._forest_rule.metric,
+            "alpha": self.alpha == self._forest_rule.alpha,
+            "approximate": self.approximate == self._forest_rule.approximate,
+            "a parameter of the metric": now.keys() == then.keys()
+            and all(
+                np.array_equal(np.asarray(now[name]), np.asarray(then[name]))
+                for name in now
+            ),
+        }
+        for name, is_same in same.items():
+            if not is_same:
+                raise ConfigError(
+                    f"{name} changed since fit, and clusters follow their points under "
+                    "one metric; set the former value, or call fit"
+                )
 
     def _publish(self, flat: Clustering, numbers: ClusterNumbers) -> None:
         """Set the attributes of clusters, with their numbers."""

@@ -38,10 +38,11 @@ class ClusterVersion:
     ) -> tuple["ClusterVersion", list[ClusterEvent]]:
         """Return the next version, and what became of the clusters.
 
-        The batch was checked against `version`. `rule` is as before unless given.
+        The batch was checked against `version`; it may be empty. `rule` is as before
+        unless given, and needs a new search only if its `samples` differ.
         """
         rule = rule or self.rule
-        version = self.version.under(rule.samples).changed(batch)
+        version = self.version.changed(batch, rule.samples)
         clusters = _clusters(version, rule)
         next_one = ClusterVersion(version, rule, clusters, self.numbers)
         old = LabelledPoints(self.version.ids, self.flat.labels)

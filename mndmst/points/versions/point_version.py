@@ -140,31 +140,35 @@ class PointVersion:
                 raise
         return PointBatch(removed, new_ids, points)
 
-    def under(self, min_samples: int) -> "PointVersion":
-        """Return the version with the forest of other core distances."""
-        if min_samples == self.rule.min_samples:
-            return self
-        rule = replace(self.rule, min_samples=min_samples)
-        forest = rule.forest_of(self.points)
-        return replace(self, rule=rule, point_forest=forest, followed=None)
+    def changed(
+        self, batch: PointBatch, min_samples: int | None = None
+    ) -> "PointVersion":
+        """Return the next version; `batch` was checked against this one.
 
-    def changed(self, batch: PointBatch) -> "PointVersion":
-        """Return the next version; `batch` was checked against this one."""
+        `min_samples` is as before unless given; another one needs a new search.
+        """
+        rule = self.rule
+        if min_samples is not None:
+            rule = replace(rule, min_samples=min_samples)
+        same = rule.min_samples == self.rule.min_samples
         removed = self.point_ids.rows_of(batch.removed, "remove")
+        if same and not len(removed) and not len(batch.ids):
+            return replace(self, number=self.number + 1)
         kept = np.delete(self.points, removed, axis=0)
         points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
         followed = None
-        if pays(len(removed) + len(batch.ids), len(points)):
-            before = self.followed or self.rule.followed(self.points, self.point_forest)
+        if same and pays(len(removed) + len(batch.ids), len(points)):
+            before = self.followed or rule.followed(self.points, self.point_forest)
             if before is not None:
                 followed = before.changed(self.points, removed, points, len(batch.ids))
         return replace(
             self,
+            rule=rule,
             number=self.number + 1,
             point_ids=self.point_ids.changed(removed, batch.ids),
             points=points,
             point_forest=(
-                followed.point_forest if followed else self.rule.forest_of(points)
+                followed.point_forest if followed else rule.forest_of(points)
             ),
             followed=followed,
         )

@@ -28,6 +28,7 @@ from mndmst.points.pairwise_forest import (
 )
 from mndmst.points.point_files import example_points
 from mndmst.points.search_reporter import SearchReporter
+from mndmst.points.versions import point_version
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
 trees = pytest.importorskip("hdbscan.hdbscan_")
@@ -783,6 +784,70 @@ def test_min_samples_and_cluster_size_may_change_with_a_batch():
     fresh.fit(np.roll(given, -1, axis=0))
     assert np.array_equal(model.linkage_, fresh.linkage_)
     assert np.array_equal(model.probabilities_, fresh.probabilities_)
+
+
+@pytest.mark.parametrize(
+    ("changes", "searches"),
+    [
+        ({"min_cluster_size": 20}, 0),
+        ({"cluster_selection_method": "leaf", "cluster_selection_epsilon": 0.3}, 0),
+        ({"allow_single_cluster": True, "max_cluster_size": 90}, 0),
+        ({"min_samples": 6}, 1),
+        ({"min_samples": None}, 1),  # so it is `min_cluster_size`
+    ],
+)
+def test_other_parameters_make_the_next_version_of_the_same_points(
+    changes, searches, monkeypatch
+):
+    given = np.append(blobs(0, 5, 10), blobs(0)[:15] + 20, axis=0)
+    model = mndmst.HDBSCAN(min_cluster_size=8, min_samples=3).fit(given[1:])
+    model.insert(given[:1])
+    first = model.labels_
+    made = []
+    search = point_version.metric_forest
+    monkeypatch.setattr(
+        point_version,
+        "metric_forest",
+        lambda *a, **k: made.append(1) or search(*a, **k),
+    )
+    assert np.array_equal(model.set_params(**changes).labels_, first)
+    assert model.update().tolist() == []
+    assert len(made) == searches
+    assert (model.version_, len(model.ids_)) == (2, len(given))
+    fresh = mndmst.HDBSCAN(**model.get_params()).fit(np.roll(given, -1, axis=0))
+    numbers = np.append(model.cluster_numbers_, -1)
+    assert np.array_equal(model.labels_, numbers[fresh.labels_])
+    assert np.array_equal(model.linkage_, fresh.linkage_)
+    assert np.array_equal(model.probabilities_, fresh.probabilities_)
+
+
+def test_a_smaller_cluster_size_splits_and_a_larger_one_ends_clusters():
+    given = np.append(blobs(0, 5, 10), blobs(0)[:15] + 20, axis=0)
+    model = mndmst.HDBSCAN(min_cluster_size=10, min_samples=3).fit(given)
+    model.set_params(min_cluster_size=20).update()
+    model.set_params(min_cluster_size=10).update()
+    changes = [(e.version, e.kind, e.old, e.new) for e in model.events_]
+    assert changes == [(1, "died", (3,), ()), (2, "born", (), (4,))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"metric": "manhattan"}, "metric changed since fit, and clusters follow"),
+        ({"p": 4}, "a parameter of the metric changed since fit"),
+        ({"approximate": True}, "approximate forests do not follow"),
+        ({"alpha": 2.0}, "alpha changed since fit"),
+        ({"min_samples": 80}, r"min_samples \(80\) must be at most"),
+        ({"min_cluster_size": 1}, "min_cluster_size 1: give at least 2"),
+    ],
+)
+def test_a_version_under_wrong_parameters_changes_nothing(changes, sentence):
+    model = mndmst.HDBSCAN(min_cluster_size=8, metric="minkowski", p=3)
+    labels = model.fit(blobs(0, 5)).labels_
+    with pytest.raises(ConfigError, match=sentence):
+        model.set_params(**changes).update()
+    assert model.labels_ is labels
+    assert model.version_ == 0
 
 
 @pytest.mark.parametrize(
