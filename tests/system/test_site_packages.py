@@ -98,6 +98,8 @@ def test_rattler_build_renders_the_conda_recipe() -> None:
     (variant,) = recipe.render()
     package = variant.recipe.to_dict()
     assert package["package"]["name"] == "mndmst"
+    (script,) = package["build"]["python"]["entry_points"]
+    assert script == f"mndmst = {PROJECT['scripts']['mndmst']}"
     run = [Requirement(str(item)) for item in package["requirements"]["run"]]
     found = {requirement.name: least(requirement) for requirement in run}
     assert found.pop("python") == Version("3.11")

@@ -6,7 +6,6 @@ before any memory is taken for them. `row_reading` reads the arcs.
 """
 
 import os
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -47,8 +46,10 @@ from .graph_directory import (
 # Parts that are open at once, so that threads need not wait at the end of each part.
 OPEN_PARTS = 32
 
-# Below where an installation puts data; see pyproject.toml.
-INSTALLED = Path("share", "mndmst", "demo")
+# The shipped graph in a checkout, and below the prefix of an installation; see
+# pyproject.toml.
+DEMO = Path("partitions", "demo")
+INSTALLED_DEMO = Path("share", "mndmst", "demo")
 
 
 @dataclass(frozen=True)
@@ -436,21 +437,19 @@ def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarr
     return bounds
 
 
-# The checkout, if the package is imported from one.
-CHECKOUT = Path(__file__).parents[3]
+def demo_graph(module: Path = Path(__file__)) -> Path:
+    """Return the directory of the shipped graph, found from the path of a module.
 
-
-def demo_graph() -> Path:
-    """Return the directory of the shipped graph."""
-    folders = [root / "partitions" / "demo" for root in (Path.cwd(), CHECKOUT)]
-    user = sysconfig.get_preferred_scheme("user")
-    for data in (sysconfig.get_path("data"), sysconfig.get_path("data", user)):
-        folders.append(Path(data, INSTALLED))
-    for folder in folders:
+    It is in the current directory or the checkout, or below the prefix of the
+    installation, as pip puts it there with `--prefix`, `--target` and `--user`, too.
+    """
+    names = [Path.cwd() / DEMO, module.parents[3] / DEMO]
+    names += [parent / INSTALLED_DEMO for parent in module.parents]
+    for folder in names:
         if folder.is_dir():
             return folder
     raise InputError(
         "partitions/demo: the demonstration graph is neither here nor where the "
-        'program was installed. Make a graph with "mndmst generate grid2d grid/ '
+        'program was installed. Make a graph with "mndmst generate road grid/ '
         '--side 100" and run "mndmst solve grid/".'
     )
