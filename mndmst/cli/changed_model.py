@@ -9,6 +9,7 @@ from ..host.progress import notice
 from .options import read_noted_points
 
 if TYPE_CHECKING:
+    from ..points.clusters.density_clusters import DensityRule
     from ..points.clusters.prediction_file import StoredModel
     from ..points.point_files import PointTable
     from ..points.versions.version_file import ChangedClusters, StoredVersion
@@ -41,10 +42,6 @@ def check_options(arguments: argparse.Namespace) -> None:
         if arguments.points is None:
             raise ConfigError("give POINTS, or a model by --model; see hdbscan --help")
         return
-    if arguments.insert is None and arguments.remove is None:
-        raise ConfigError(
-            f"--model {arguments.model}: nothing changes; give --insert or --remove"
-        )
     for name in DECIDED:
         if getattr(arguments, name) not in (None, False):
             raise ConfigError(
@@ -86,16 +83,24 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
     stored = StoredVersion.read(model)
     _settle(arguments, model, stored)
     rule = density_rule(arguments)
+    changes = _changes(stored.rule, rule)
+    if arguments.insert is None and arguments.remove is None and not changes:
+        raise ConfigError(
+            f"--model {arguments.model}: nothing changes; give --insert, --remove, or "
+            "another option of HDBSCAN*, such as --min-cluster-size"
+        )
     if not arguments.quiet:
         notice(
             f"{arguments.model}: goes on from version {stored.number} of "
             f"{counted(len(model.points), 'point')}: {model.metric}, {model.rule}"
         )
+        if changes:
+            notice(f"{arguments.model}: from now on {', '.join(changes)}")
     if arguments.points is not None:
         _check_old(arguments, model, stored)
     forest_rule = ForestRule(
         model.metric,
-        rule.samples,
+        model.min_samples,
         model.alpha,
         stored.given_params,
         stored.approximate,
@@ -123,7 +128,7 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
     with about(arguments.model):
         rule.check_points(count)
     check_search_room(arguments, before.points, count, rule.samples)
-    after = before.changed(batch)
+    after = before.changed(batch, rule.samples)
     arguments.metric_params = forest_rule.parameters_for(after.points)
     return ChangedClusters.of(model, before, after, user_ids, rule)
 
@@ -134,13 +139,28 @@ def _settle(
     """Replace the options that are not given by those of the model."""
     from ..points.clusters.parameters import PARAMETERS
 
+    own = dict(stored.rule.parameters)
     for name, parameter in PARAMETERS.items():
         if getattr(arguments, name) is None:
-            value = stored.parameters.get(name, parameter.default)
-            setattr(arguments, name, value)
+            setattr(arguments, name, own.get(name, parameter.default))
     arguments.metric, arguments.given_params = model.metric, stored.given_params
     arguments.alpha, arguments.non_finite = model.alpha, model.non_finite
     arguments.approximate, arguments.prediction_data = stored.approximate, True
+
+
+def _changes(old: "DensityRule", new: "DensityRule") -> list[str]:
+    """Return the parameters that differ, each with both values."""
+    before, after = (
+        {**rule.parameters, "min_samples": rule.samples} for rule in (old, new)
+    )
+    changes = [
+        f"{name} {value} (was {before[name]})"
+        for name, value in after.items()
+        if value != before[name]
+    ]
+    if old.samples != new.samples:
+        changes.append("which needs a new search of all points")
+    return changes
 
 
 def _check_old(

@@ -72,7 +72,8 @@ def add_hdbscan(commands: Commands) -> None:
         hdbscan,
         "--model",
         "go on from this cluster file of --prediction-data, and replace it: insert and "
-        "remove points; POINTS is left out, or has its present points",
+        "remove points, or change options of HDBSCAN*; POINTS is left out, or has its "
+        "present points",
         metavar="FILE.h5",
     )
     add_file(hdbscan, "--insert", "new points for --model, in a format of POINTS")

@@ -24,12 +24,13 @@ A file of points that have not changed leaves out `numbers`, `version/point` and
 
 import json
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
 
 from ...api.forest import Forest, labels_of
-from ...host.errors import InputError, about
+from ...host.errors import ConfigError, InputError, about
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import TRAINING_COPIES
 from ...io.file_access import (
@@ -47,8 +48,13 @@ from ..clusters.cluster_numbers import (
     LabelledPoints,
     renumbered,
 )
-from ..clusters.density_clusters import DensityClusters, DensityRule, clusters_of
-from ..clusters.parameters import PARAMETERS, Value
+from ..clusters.density_clusters import (
+    DensityClusters,
+    DensityRule,
+    clusters_of,
+    density_rule,
+)
+from ..clusters.parameters import PARAMETERS
 from ..clusters.prediction_file import REMAKE, StoredModel
 from ..point_forest import PointForest
 from .point_batch import PointIds
@@ -62,7 +68,7 @@ FIRST_ID_NAME = "id"  # the column of ids if no user gave them
 class StoredVersion:
     """The version of points that a cluster file has."""
 
-    parameters: dict[str, Value]  # of the rule
+    rule: DensityRule
     given_params: dict[str, object]  # of the metric, but for those of the points
     approximate: bool
     number: int
@@ -122,8 +128,8 @@ class StoredVersion:
             raise _damaged(model)
         if given is not None and len(given) != next_point:
             raise _damaged(model)
-        parameters = json.loads(text_attribute(file, "parameters"))
-        if not isinstance(parameters, dict) or not parameters.keys() <= set(PARAMETERS):
+        rule = _rule_of(json.loads(text_attribute(file, "parameters")))
+        if rule is None or rule.samples != model.min_samples:
             raise _damaged(model)
         given_params = model.parameters
         if "given_params" in file.attrs:
@@ -140,7 +146,7 @@ class StoredVersion:
         point_ids = PointIds(numbers, np.empty(0, np.int64), next_point)
         number = count_attribute(file, "point_version")
         return cls(
-            parameters,
+            rule,
             given_params,
             flag_attribute(file, "approximate"),
             number,
@@ -150,15 +156,14 @@ class StoredVersion:
         )
 
     def version(self, model: StoredModel, rule: ForestRule) -> PointVersion:
-        """Return the version; with another rule than the stored one, its forest anew.
+        """Return the version; `rule` has the model's metric and `min_samples`.
 
         Raises InputError if a point is not finite, or two have one id.
         """
         with about(model.path):
             self.user_ids.check()
-            same = rule.min_samples == model.min_samples
             first = PointVersion.first(
-                model.points, rule, point_forest=self.point_forest if same else None
+                model.points, rule, point_forest=self.point_forest
             )
         return replace(first, number=self.number, point_ids=self.point_ids)
 
@@ -241,6 +246,17 @@ class ChangedClusters:
         if self.user_ids.given is not None:
             columns["version/ids"] = self.user_ids.given
         return columns
+
+
+def _rule_of(parameters: object) -> DensityRule | None:
+    """Return the rule of stored parameters; None if they are damaged."""
+    if not isinstance(parameters, dict) or not parameters.keys() <= set(PARAMETERS):
+        return None
+    defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
+    try:
+        return density_rule(SimpleNamespace(**defaults | parameters))
+    except ConfigError:
+        return None
 
 
 def _damaged(model: StoredModel) -> InputError:

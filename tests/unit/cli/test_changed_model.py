@@ -184,8 +184,43 @@ def test_parameters_are_those_of_the_model_unless_they_are_given(folder: Path) -
         )
 
 
+def test_other_options_alone_make_the_next_version(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = folder / "model.h5"
+    run(f"hdbscan --model {model} --insert {folder}/new.csv")
+    capsys.readouterr()
+    words = f"hdbscan --model {model} --min-cluster-size 16 -o {folder}/labels.csv"
+    assert main(words.split()) == 0
+    printed = capsys.readouterr()
+    assert f"{model}: from now on min_cluster_size 16 (was 5)\n" in printed.err
+    assert "clusters 0 (25) and 2 (15) merge into 0 (40)\n" in printed.out
+    assert "RESULT n=60 clusters=2 noise=0 version=2 events=1 " in printed.out
+    assert {row["label"] for row in rows_of(folder / "labels.csv")} == {"0", "1"}
+    assert main(f"hdbscan --model {model} --min-cluster-size 5".split()) == 0
+    assert "cluster 0 (40) splits into 0 (25) and 3 (15)\n" in capsys.readouterr().out
+
+
+def test_min_samples_that_follows_the_cluster_size_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, model = folder / "old.csv", folder / "own.h5"
+    run(f"hdbscan {old} -o {model} --prediction-data --min-cluster-size 5")
+    capsys.readouterr()
+    assert main(f"hdbscan --model {model} --min-cluster-size 8".split()) == 0
+    assert (
+        f"{model}: from now on min_cluster_size 8 (was 5), min_samples 8 (was 5), "
+        "which needs a new search of all points\n"
+    ) in capsys.readouterr().err
+    run(f"hdbscan {old} -o {folder}/fresh.h5 --prediction-data --min-cluster-size 8")
+    with h5py.File(model) as changed, h5py.File(folder / "fresh.h5") as fresh:
+        assert changed["linkage"][:].tobytes() == fresh["linkage"][:].tobytes()
+        assert changed["labels"][:].tolist() == fresh["labels"][:].tolist()
+
+
 FAULTS = [
-    ("", "model.h5: nothing changes; give --insert or --remove"),
+    ("", "model.h5: nothing changes; give --insert, --remove, or another option"),
+    ("--min-cluster-size 5 --min-samples 3", "model.h5: nothing changes; give"),
     ("--remove {0}/none.txt", "none.txt: no such file"),
     ("--remove {0}/unknown.txt", "unknown.txt: the id 'x9' is not that of a present"),
     ("--remove {0}/twice.txt", "twice.txt: the id 'p3' is there twice."),
@@ -265,15 +300,24 @@ def test_only_a_model_goes_on(
         ("version/point", np.arange(1, 41)),
         ("version/point", np.full(40, -1)),
         ("numbers", np.array([1 << 40])),
+        ("parameters", '{"min_cluster_size": 5, "min_samples": 4}'),
+        ("parameters", '{"min_cluster_size": -1, "min_samples": 3}'),
+        ("parameters", '{"metric": "cosine"}'),
     ],
 )
 def test_a_version_that_contradicts_itself_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str, value: np.ndarray
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    value: np.ndarray | str,
 ) -> None:
     with h5py.File(folder / "model.h5", "r+") as file:
         if name in file:
             del file[name]
-        file[name] = value
+        if isinstance(value, str):
+            file.attrs[name] = value
+        else:
+            file[name] = value
         file.attrs["next_number"] = 2
     capsys.readouterr()
     words = f"hdbscan --model {folder}/model.h5 --insert {folder}/new.csv"
