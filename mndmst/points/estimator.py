@@ -686,6 +686,9 @@ core_dist_n_jobs, prediction_data
     @property
     def forest_(self) -> Forest:
         """The minimum spanning forest of mutual reachability distances."""
+        self._check_fitted()
+        if self._followed is not None:
+            return self._followed.version.forest  # that of no points, too
         return self._fitted().point_forest.forest
 
     @property

@@ -11,8 +11,8 @@ has comments, headers and names that begin with # or %, `clouds` has columns of 
 beside points and matrices of distances with names, `files` writes the graph files of
 other programs, with and without flaws. `ids` takes a file that counts from 1 through
 commands, Python and a service, and `maxima` asks maximum forests all queries.
-`versions` inserts and removes points in batches, and compares forest and clusters with
-those of a fresh fit.
+`versions` inserts and removes points in batches in Python, by files and in a service
+that is killed, and compares forest and clusters with those of a fresh fit, on ranks.
 `services` has clients in threads that change a graph and read it, while ranks are
 killed and continue from their journal, and an oracle that knows all versions. A case is
 drawn from the seed, its kind and its number alone, so the last command repeats one.

@@ -22,7 +22,7 @@ from . import (
     maxima,
     solves,
     tables,
-    versions,
+    version_files,
 )
 from .case import Case
 from .commands import Commands
@@ -81,7 +81,10 @@ class Campaign:
             "marks": lambda case: self.results.judge(case, marks.check),
             "clouds": lambda case: self.results.judge(case, clouds.check),
             "files": lambda case: self.results.judge(case, files.check),
-            "versions": lambda case: self.results.judge(case, versions.check),
+            "versions": lambda case: self.results.judge(
+                case,
+                lambda draw, folder: version_files.check(draw, folder, self._commands),
+            ),
             "maxima": lambda case: self.results.judge(case, maxima.check),
             "ids": lambda case: self.results.judge(
                 case, lambda draw, folder: ids.check(draw, folder, self._commands)

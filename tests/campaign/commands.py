@@ -68,14 +68,22 @@ class Commands:
             self._server.wait()
             self._server.stdout.close()
 
-    def run(self, *arguments: object, file_bytes: int | None = None) -> Ended:
-        """Run a command; where files have a limit, let them be no longer."""
+    def run(
+        self,
+        *arguments: object,
+        file_bytes: int | None = None,
+        seconds: float = SECONDS,
+    ) -> Ended:
+        """Run a command; where files have a limit, let them be no longer.
+
+        It is killed after `seconds`.
+        """
         if self._server is None:
             command = python("-m", "tests.campaign.server")
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             self._server = subprocess.Popen(command, env=environment(), **pipes)
         out, err = self._files
-        asked = {"arguments": list(map(str, arguments)), "seconds": SECONDS}
+        asked = {"arguments": list(map(str, arguments)), "seconds": seconds}
         asked |= {"out": str(out), "err": str(err), "file_bytes": file_bytes}
         self._server.stdin.write(f"{json.dumps(asked)}\n".encode())
         self._server.stdin.flush()

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -10,23 +11,102 @@ from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.results.forest_file import ForestHeader, write_forest_in
 from mndmst.points.certificate.point_certificate import verify_points
 from mndmst.points.metrics import METRICS
+from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.point_files import uuid_of
+from mndmst.points.versions import followed_forest
+from mndmst.points.versions.followed_forest import LEAST_POINTS
+from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 from .case import expect, numbers
 
-SHAPES = ("normal", "grid", "copies", "line", "equal")
+SHAPES = ("normal", "grid", "copies", "line", "equal", "clusters")
+DIMENSIONS = (1, 2, 2, 3, 5, 12, 16, 24, 32, 50, 64)
+# Metrics whose forests are followed, more often than the others
+FOLLOWED = ("euclidean", "cosine", "manhattan", "chebyshev")
 LEAST = 5  # points that stay, so that each min_samples is allowed
 FITTED = ("probabilities_", "outlier_scores_", "cluster_persistence_")
+# Points of a batch, as a part of all; and limits of searches beside it
+SHARES, CHEAP, REACHED = (2, 8, 256), (1, 16, 1 << 12), (1, 1 << 8, 1 << 16)
 
 
 def check(draw: random.Random, folder: Path) -> str:
-    """Change points by some batches; return the metric and whether many points are."""
-    metric = draw.choice(list(METRICS))
-    dimensions = draw.choice((1, 2, 2, 3, 5, 12, 50))
+    """Change points by some batches; return the outcome."""
+    # More batches are followed than a user's, and by all paths
+    limits = {
+        "LARGEST_SHARE": draw.choice(SHARES),
+        "CHEAP": draw.choice(CHEAP),
+        "MOST_REACHED": draw.choice((1, 512)),
+        "LEAST_REACHED": draw.choice(REACHED),
+    }
+    with patch.multiple(followed_forest, **limits):
+        if draw.random() < 0.5:
+            return check_forest(draw)
+        return check_estimator(draw, folder)
+
+
+def draw_metric(draw: random.Random) -> tuple[str, int]:
+    """Return a metric, and dimensions that it can compare."""
+    metric = draw.choice((*FOLLOWED, *METRICS))
+    dimensions = draw.choice(DIMENSIONS)
     if metric == "haversine":
         dimensions = 2
     if metric == "correlation":
         dimensions = max(dimensions, 3)
+    return metric, dimensions
+
+
+def check_forest(draw: random.Random) -> str:
+    """Follow the forest alone, of many points."""
+    metric, dimensions = draw_metric(draw)
+    min_samples = draw.choice((0, 0, 1, 2, 5, 16, 60))
+    count = draw.choice((LEAST_POINTS, LEAST_POINTS + 1, 700, 1024, 1500))
+    points = draw_points(draw, metric, count, dimensions)
+    if draw.random() < 0.3:
+        points = points.astype(np.float32)
+    version = PointVersion.first(points, ForestRule(metric, min_samples))
+    followed = 0
+    for _ in range(draw.randint(3, 6)):
+        gone = version.ids[draw_some(draw, len(version.ids))]
+        if len(version.ids) - len(gone) <= min_samples:
+            gone = gone[:0]
+        new = draw_new(draw, metric, version.points)
+        batch = version.check(remove=gone, insert=new if len(new) else None)
+        version = version.changed(batch)
+        followed += version.followed is not None
+        forest = version.forest
+        fresh = metric_forest(version.points, metric, min_samples).forest
+        for name in ("src", "dst", "weight", "labels"):
+            expect(
+                np.array_equal(getattr(forest, name), getattr(fresh, name)),
+                f"{name} of version {version.number}, {metric}, {dimensions} "
+                f"dimensions, min_samples {min_samples}, {len(version.ids)} points",
+            )
+    return f"forest: {metric}, {'followed' if followed else 'found anew'}"
+
+
+def draw_some(draw: random.Random, count: int) -> list[int]:
+    """Return rows to remove: none, few, a run of neighbours in the order of rows."""
+    size = draw.choice((0, 1, 2, 5, 30, count // 10))
+    if draw.random() < 0.3:
+        start = draw.randrange(count - size + 1)
+        return list(range(start, start + size))
+    return draw.sample(range(count), size)
+
+
+def draw_new(draw: random.Random, metric: str, points: np.ndarray) -> np.ndarray:
+    """Return new points: others, present ones, or such beside present ones."""
+    count, dimensions = draw.choice((0, 1, 2, 7, 40)), points.shape[1]
+    new = draw_points(draw, metric, count, dimensions)
+    if count and draw.random() < 0.4:
+        new = points[draw.choices(range(len(points)), k=count)]
+        if draw.random() < 0.3 and metric != "haversine":
+            new = new * (1 + 1e-9)
+    return new.astype(points.dtype)
+
+
+def check_estimator(draw: random.Random, folder: Path) -> str:
+    """Change the points of an estimator."""
+    metric, dimensions = draw_metric(draw)
     kind = np.float32 if draw.random() < 0.3 else np.float64
     many = draw.random() < 0.3  # beyond the kernel of a few points
     count = draw.randint(600, 900) if many else draw.randint(LEAST, 120)
@@ -48,11 +128,8 @@ def check(draw: random.Random, folder: Path) -> str:
             check_refusal(draw, model, dimensions)
         if draw.random() < 0.2:
             model.min_cluster_size = draw.randint(2, 9)
-        gone = draw_gone(draw, len(points))
-        new = draw_points(draw, metric, draw.choice((0, 1, 7, 40)), dimensions)
-        if len(new) and draw.random() < 0.4:  # points that are there
-            new = points[draw.choices(range(len(points)), k=len(new))]
-        new = new.astype(kind)
+        gone = draw_gone(draw, model.labels_)
+        new = draw_new(draw, metric, points)
         new_ids = list(range(next_id, next_id + len(new)))
         next_id += len(new)
         remove = [ids[row] for row in gone]
@@ -70,7 +147,20 @@ def check(draw: random.Random, folder: Path) -> str:
         ever = before | now
     if draw.random() < 0.3:
         prove(model, points, folder)
+    if draw.random() < 0.2:
+        empty_and_fill(model, points)
     return f"{metric}, {'many' if many else 'few'} points"
+
+
+def empty_and_fill(model: mndmst.HDBSCAN, points: np.ndarray) -> None:
+    """Remove all points, and insert them again."""
+    number, ids = model.version_, set(model.ids_.tolist())
+    model.remove(model.ids_)
+    expect(len(model.labels_) == len(model.forest_) == 0, model.labels_)
+    again = model.insert(points)
+    expect(not ids & set(again.tolist()), "ids are given again")
+    expect(model.version_ == number + 2, model.version_)
+    compare(model, points)
 
 
 def draw_points(
@@ -88,6 +178,8 @@ def draw_points(
         points = points[np.argsort(points[:, 0])]
     elif shape == "equal":
         points[:] = points[:1]
+    elif shape == "clusters":
+        points = points / 9 + source.integers(0, 3, (count, 1))
     if metric in ("cosine", "correlation"):
         points[:, 0] += 10  # no zero vector, and no constant row
     if metric == "haversine":
@@ -95,9 +187,12 @@ def draw_points(
     return points
 
 
-def draw_gone(draw: random.Random, count: int) -> list[int]:
-    """Return the rows to remove: none, one, some, or all but a few."""
+def draw_gone(draw: random.Random, labels: np.ndarray) -> list[int]:
+    """Return the rows to remove: none, one, some, a cluster, or all but a few."""
+    count = len(labels)
     most = count - LEAST
+    if draw.random() < 0.2:
+        return np.flatnonzero(labels == draw.choice(labels.tolist()))[:most].tolist()
     return draw.sample(range(count), draw.choice((0, min(1, most), most // 5, most)))
 
 

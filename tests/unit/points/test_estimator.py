@@ -770,6 +770,7 @@ def test_points_may_become_few_or_none():
     model = mndmst.HDBSCAN(min_cluster_size=5).fit(blobs(0, 5))
     model.remove(model.ids_)
     assert len(model.labels_) == len(model.cluster_persistence_) == 0
+    assert len(model.forest_) == 0
     model.insert([[1, 2]])
     assert model.labels_.tolist() == [-1]
     model.insert(blobs(0, 5))
