@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable, Iterator
 from io import StringIO
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,13 +22,13 @@ def read_ids(path: Path, name: str) -> np.ndarray:
     """Return ids (int64 or str), which a table has in the column `name`.
 
     A table of one column needs no header, and its column may have any name in Parquet
-    and Arrow. Raises InputError if there is no such column.
+    and Arrow. Raises InputError if there is no such column, or no id.
     """
     suffix = point_suffix(path)
     if suffix in TYPED_POINTS:
         table = TYPED_POINTS[suffix](path, FREE_MEMORY)
         names = [column.name for column in table.columns()]
-        return typed_ids(table, _position(path, names, name))
+        return _some(path, typed_ids(table, _position(path, names, name)))
     if suffix not in SEPARATORS:
         endings = ", ".join((*SEPARATORS, *TYPED_POINTS))
         raise ConfigError(f"{path}: give ids in a file whose name ends in {endings}")
@@ -44,7 +45,19 @@ def read_ids(path: Path, name: str) -> np.ndarray:
         raise InputError(
             f"{path}: is not a table of text ({error}). Give ids, one a line."
         ) from error
-    return ids_of_words(words) if words else np.empty(0, np.int64)
+    return ids_of_words(_some(path, words))
+
+
+Ids = TypeVar("Ids", list[str], np.ndarray)
+
+
+def _some(path: Path, ids: Ids) -> Ids:
+    """Return ids; InputError if there are none, since a file may have been cut."""
+    if len(ids) == 0:
+        raise InputError(
+            f"{path}: holds no ids. Give one a row, or leave the file out."
+        )
+    return ids
 
 
 def _words(path: Path, rows: Iterable[list[str]], name: str) -> Iterator[str]:

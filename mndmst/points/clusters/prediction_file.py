@@ -234,14 +234,21 @@ class StoredModel:
     def check_coordinates(self, names: Sequence[str], source: Path) -> None:
         """Raise InputError if a table of new points names other coordinates."""
         own = self.coordinates
-        if own and names and list(map(plain, own)) != list(map(plain, names)):
-            alike = sorted(map(plain, own)) == sorted(map(plain, names))
-            raise InputError(
-                f"{source}: its coordinates are {listed(map(titled, names))}, and "
-                f"those of the training points of {self.path} "
-                f"{listed(map(titled, own))}. Give them in the order of these: "
-                f"{columns_option(own if alike else names)}."
-            )
+        if not own or not names or list(map(plain, own)) == list(map(plain, names)):
+            return
+        theirs = {plain(name): name for name in names}
+        missing = [name for name in own if plain(name) not in theirs]
+        if not missing:
+            chosen = [theirs[plain(name)] for name in own]
+            remedy = f"Give them in the order of these: {columns_option(chosen)}"
+        elif len(names) == len(own):
+            remedy = f"Give them in the order of these: {columns_option(names)}"
+        else:
+            remedy = f"Add {listed(map(titled, missing))}"
+        raise InputError(
+            f"{source}: its coordinates are {listed(map(titled, names))}, and those of "
+            f"the training points of {self.path} {listed(map(titled, own))}. {remedy}."
+        )
 
     def predict(
         self, points: np.ndarray, source: Path, noise: str = "keep"

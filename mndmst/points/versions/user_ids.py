@@ -12,6 +12,8 @@ import numpy as np
 from ...host.errors import InputError, shown
 from .point_batch import repeated
 
+OWN_ID = "Give each point an id of its own"
+
 
 @dataclass(frozen=True)
 class UserIds:
@@ -38,12 +40,14 @@ class UserIds:
         Raises InputError if an id is there twice, or none of the `present` points has
         it.
         """
-        _refuse_twice(ids)
+        _refuse_twice(ids, "Name it once")
         known = present if self.given is None else self.given[present]
         known, ids = _alike(known, ids)
         missing = ~np.isin(ids, known)
         if missing.any():
-            _refuse(ids[missing][0], "is not that of a present point")
+            such = shown(known[0].item())
+            why = f"is not that of a present point, such as {such}. Leave it out"
+            _refuse(ids[missing][0], why)
         order = np.argsort(known, kind="stable")
         return present[order[np.searchsorted(known, ids, sorter=order)]]
 
@@ -64,17 +68,17 @@ class UserIds:
                 "has a column of ids, and the points so far have none: they are "
                 "numbered. Leave the column out."
             )
-        _refuse_twice(ids)
+        _refuse_twice(ids, OWN_ID)
         given, ids = _alike(self.given, ids)
         used = np.isin(ids, given)
         if used.any():
-            _refuse(ids[used][0], "was given before. Each point has an id of its own")
+            _refuse(ids[used][0], f"was given before. {OWN_ID}")
         return UserIds(np.concatenate([given, ids]), self.name)
 
     def check(self) -> None:
         """Raise InputError if two points have one id."""
         if self.given is not None:
-            _refuse_twice(self.given)
+            _refuse_twice(self.given, OWN_ID)
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,9 +88,9 @@ def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return one.astype(np.str_), other.astype(np.str_)
 
 
-def _refuse_twice(ids: np.ndarray) -> None:
+def _refuse_twice(ids: np.ndarray, remedy: str) -> None:
     if len(twice := repeated(ids)):
-        _refuse(twice[0], "is there twice. Each point has an id of its own")
+        _refuse(twice[0], f"is there twice. {remedy}")
 
 
 def _refuse(id: object, why: str) -> NoReturn:

@@ -222,14 +222,24 @@ FAULTS = [
     ("", "model.h5: nothing changes; give --insert, --remove, or another option"),
     ("--min-cluster-size 5 --min-samples 3", "model.h5: nothing changes; give"),
     ("--remove {0}/none.txt", "none.txt: no such file"),
-    ("--remove {0}/unknown.txt", "unknown.txt: the id 'x9' is not that of a present"),
-    ("--remove {0}/twice.txt", "twice.txt: the id 'p3' is there twice."),
+    ("--remove {0}/unknown.txt",
+     "unknown.txt: the id 'x9' is not that of a present point, such as 'p0'. Leave"),
+    ("--remove {0}/twice.txt", "twice.txt: the id 'p3' is there twice. Name it once."),
+    ("--remove {0}/empty.txt", "empty.txt: holds no ids. Give one a row, or leave the"),
+    ("--remove {0}/head.csv", "head.csv: holds no ids. Give one a row, or leave the"),
     ("--remove {0}/columns.csv", "columns.csv: has columns a, b, and the ids are in"),
     ("--remove {0}/all.txt", "all.txt: has the ids of all points"),
     ("--remove {0}/ids.json", "ids.json: give ids in a file whose name ends in"),
     ("--insert {0}/old.csv", "old.csv: the id 'p0' was given before."),
     ("--insert {0}/bare.csv", "bare.csv: has no column of ids, and the points so far"),
-    ("--insert {0}/three.csv", "three.csv: its coordinates are x, y, z"),
+    ("--insert {0}/three.csv", "three.csv: its coordinates are x, y, z, and those of "
+     "the training points of {0}/model.h5 x, y. Give them in the order of these: "
+     "--columns x,y."),
+    ("--insert {0}/one.csv", "model.h5 x, y. Add y."),
+    ("--insert {0}/swapped.csv", "of these: --columns X,Y."),
+    ("--insert {0}/far.csv", "of these: --columns lon,lat."),
+    ("--insert {0}/none.csv", "none.csv: holds no points below the names of columns"),
+    ("--insert {0}/word.csv", "word.csv: line 3 has \"one\" in column y, and a"),
     ("--insert {0}/nan.csv", "nan.csv: point 0 (from 0) has a coordinate that is not"),
     ("--insert {0}/new.csv --metric cosine", "--metric does not go with --model"),
     ("--insert {0}/new.csv --min-samples 99", "min_samples (99) must be at most"),
@@ -252,13 +262,20 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
     (folder / "bare.csv").write_text("x,y\n1,2\n")
     (folder / "three.csv").write_text("id,x,y,z\na,1,2,3\n")
     (folder / "nan.csv").write_text("id,x,y\na,nan,1\n")
+    (folder / "one.csv").write_text("id,x\na,1\n")
+    (folder / "swapped.csv").write_text("id,Y,X\na,1,2\n")
+    (folder / "far.csv").write_text("id,lon,lat\na,1,2\n")
+    (folder / "none.csv").write_text("id,x,y\n")
+    (folder / "word.csv").write_text("id,x,y\na,1,2\nb,1,one\n")
+    (folder / "empty.txt").write_text("")
+    (folder / "head.csv").write_text("id,day\n")
     capsys.readouterr()
     files = {path: path.read_bytes() for path in folder.iterdir()}
     words = f"hdbscan --model {folder}/model.h5 {options.format(folder)}".split()
     assert main([*words, "-q"]) == 1
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 1
-    assert message in error[0]
+    assert message.format(folder) in error[0]
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
 
 

@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
          "not a finite number. Fix it"),
         ("table.h5", "turned.csv", "turned.csv: its coordinates are lon, Lat, and "
          "those of the training points of {0}/table.h5 lat, lon. Give them in the "
-         "order of these: --columns lat,lon."),
+         "order of these: --columns Lat,lon."),
         ("table.h5", "other.csv", "order of these: --columns x,y."),
         ("cosine.h5", "zero.npy", "zero.npy: point 1 is zero in all coordinates"),
         ("model.h5", "points.npy -o {0}/x.nwk", "x.nwk: give a name in .h5"),
