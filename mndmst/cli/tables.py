@@ -50,31 +50,19 @@ def read_columns(
     is a text may look like a number. Raises InputError if the table cannot be read, or
     has others.
     """
-    module = _module(path)
+    ends = [name for name in names if name != "weight"]
+    table = _read_table(path, texts=ends)
+    columns = {name: _column(path, table, name) for name in names}
+    kind = NameKind.INT64 if vertex_names is None else vertex_names.kind
+    if path.suffix == ".csv" and kind.is_integer:
+        for name in ends:
+            columns[name] = _as_integers(path, name, columns[name], kind)
     arrow = optional("pyarrow", "serve", "Tables need")
-    try:
-        state_of(path)
-        if path.suffix == ".csv":
-            ends = {name: arrow.string() for name in names if name != "weight"}
-            options = module.ConvertOptions(column_types=ends)
-            table = module.read_csv(path, convert_options=options)
-            kind = NameKind.INT64 if vertex_names is None else vertex_names.kind
-            if kind.is_integer:
-                table = _with_integers(path, table, ends, kind)
-        else:
-            table = module.read_table(path)
-        columns = [table[name] for name in names]
-    except (FileNotFoundError, PermissionError) as error:
-        raise unreadable(path, error) from error
-    except (OSError, KeyError, arrow.ArrowException) as error:
-        raise InputError(
-            f"{path}: is not a table with columns {', '.join(names)} ({error})"
-        ) from error
-    for name, column in zip(names, columns, strict=True):
+    for name, column in columns.items():
         whole = arrow.types.is_integer(column.type) or vertex_names is not None
         if name != "weight" and len(column) and (column.null_count or not whole):
             _refuse(path, name, column.to_pylist(), vertex_names is not None)
-    return tuple(column.to_numpy() for column in columns)
+    return tuple(column.to_numpy() for column in columns.values())
 
 
 def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
@@ -86,36 +74,47 @@ def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
         if ids is not None:
             raise ConfigError(f"{path}: is an array, which has no column {ids!r}")
         return _load_array(path), None
+    table = _read_table(path)
+    return table, None if ids is None else _column(path, table, ids)
+
+
+def _read_table(path: Path, texts: Iterable[str] = ()) -> Any:
+    """Return a table, in CSV with columns `texts` as texts; or raise InputError."""
     module = _module(path)
     arrow = optional("pyarrow", "serve", "Tables need")
     try:
         state_of(path)
-        read = module.read_csv if path.suffix == ".csv" else module.read_table
-        table = read(path)
+        if path.suffix != ".csv":
+            return module.read_table(path)
+        types = dict.fromkeys(texts, arrow.string())
+        options = module.ConvertOptions(column_types=types)
+        return module.read_csv(path, convert_options=options)
     except (FileNotFoundError, PermissionError) as error:
         raise unreadable(path, error) from error
     except (OSError, arrow.ArrowException) as error:
         raise InputError(f"{path}: is not a table ({error})") from error
-    if ids is None:
-        return table, None
-    if ids not in table.column_names:
-        raise InputError(
-            f"{path}: has no column {ids!r}, but {', '.join(table.column_names)}"
-        )
-    return table, table[ids]
 
 
-def _with_integers(path: Path, table: Any, ends: Iterable[str], kind: NameKind) -> Any:
-    """Return a table whose columns of ends, which are texts, are integers."""
+def _column(path: Path, table: Any, name: str) -> Any:
+    names = table.column_names
+    if names.count(name) != 1:
+        found = f"{names.count(name)} columns" if name in names else "no column"
+        raise InputError(f"{path}: has {found} {name!r}, but {', '.join(names)}")
+    return table[name]
+
+
+def _as_integers(path: Path, name: str, column: Any, kind: NameKind) -> Any:
+    """Return a column of ends, which are texts, as integers."""
+    arrow = optional("pyarrow", "serve", "Tables need")
     compute = optional("pyarrow.compute", "serve", "Tables need")
-    for name in ends:
-        words = compute.utf8_trim_whitespace(table[name])
-        whole = compute.match_substring_regex(words, f"^({INTEGER})$")
-        if compute.any(compute.invert(whole)).as_py():
-            _refuse(path, name, words.to_pylist(), named=False)
-        position = table.column_names.index(name)
-        table = table.set_column(position, name, words.cast(kind.value))
-    return table
+    words = compute.utf8_trim_whitespace(column)
+    whole = compute.match_substring_regex(words, f"^({INTEGER})$")
+    if compute.any(compute.invert(whole)).as_py():
+        _refuse(path, name, words.to_pylist(), named=False)
+    try:
+        return words.cast(kind.value)
+    except arrow.ArrowInvalid as error:
+        raise InputError(f"{path}: column {name}: {error}") from error
 
 
 def _refuse(path: Path, name: str, values: list[Any], named: bool) -> NoReturn:

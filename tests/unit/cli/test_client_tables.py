@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.cli.tables import read_columns
+from mndmst.cli.tables import read_columns, read_points
 from mndmst.host.errors import InputError
 from mndmst.io.names import NameKind
 
@@ -60,3 +60,30 @@ def test_other_words_are_refused(tmp_path: Path, word: str) -> None:
     (tmp_path / "pairs.csv").write_text(f"u,v\n1,2\n3,{word}\n")
     with pytest.raises(InputError, match=r"row 1 .* a vertex is a whole number\."):
         read_columns(tmp_path / "pairs.csv", ("u", "v"), None)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("u,v\n1,99999999999999999999\n", "column v: "),
+        ("u,w\n1,2\n", "has no column 'v', but u, w"),
+        ("u,v,v\n1,2,3\n", "has 2 columns 'v', but u, v, v"),
+        ("u,v\n1\n", "is not a table"),
+    ],
+)
+def test_a_refusal_names_the_file_and_the_column(
+    tmp_path: Path, content: str, said: str
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=f"pairs.csv: {said}"):
+        read_columns(path, ("u", "v"), None)
+
+
+def test_ids_of_points_are_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("key,x\n7,0.5\n")
+    table, ids = read_points(path, "key")
+    assert (table["x"].to_pylist(), ids.to_pylist()) == ([0.5], [7])
+    with pytest.raises(InputError, match=r"points.csv: has no column 'id', but key, x"):
+        read_points(path, "id")
