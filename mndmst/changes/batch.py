@@ -19,10 +19,10 @@ OPERATIONS = {"delete": DELETE, "insert": INSERT, "set": SET}
 class Batch:
     """Changes of a graph, of which all are made or none.
 
-    Changes of the same edge are made one after the other. Errors are the insertion of
-    an edge that exists, the deletion or weight of an edge that does not, a self-loop,
-    and a weight of NaN. Parallel edges are one edge: a deletion or a new weight removes
-    all of them.
+    Changes of the same edge are made one after the other. A batch is refused if it
+    inserts an edge that exists, deletes or weighs an edge that does not exist, or has a
+    self-loop or a weight of NaN. Parallel edges are one edge: a deletion or a new
+    weight removes all of them.
     """
 
     op: np.ndarray  # DELETE, INSERT and SET, shape (changes,), or one for all

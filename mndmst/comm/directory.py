@@ -65,7 +65,7 @@ class Directory:
         return np.arange(self.first, self.last, dtype=self.id_dtype)
 
     def replace(self, names: Callable[[], np.ndarray]) -> None:
-        """Give all vertices of this rank the parents that `names` returns when used."""
+        """Replace all parents of this rank by those of `names`, called at first use."""
         self.__dict__.pop("parent", None)
         self._names = names
 

@@ -139,7 +139,7 @@ class Rows:
     def cut(self, begin: int, end: int) -> "Rows":
         """Return rows [begin, end) (local numbers); arcs are shared, not copied.
 
-        Of rows that are still being read, the first ones have the progress, too.
+        Rows from the first one on keep the progress of a read.
         """
         low, high = self.indptr[begin], self.indptr[end]
         indptr = self.indptr[begin : end + 1]

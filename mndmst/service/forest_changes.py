@@ -29,7 +29,7 @@ CHANGE_TABLES = "forest_changes", "tree_changes"
 
 
 def change_schema(graph: ServedGraph, request: Request) -> "pyarrow.Schema":
-    """Return the columns of a table of changes; the request gets the version of it.
+    """Return the schema of a table of changes, and set the request's version.
 
     Raises ConfigError if the request does not say which changes, or there is no such
     version; StaleVersionError if the changes are no longer kept.
@@ -54,7 +54,7 @@ def change_schema(graph: ServedGraph, request: Request) -> "pyarrow.Schema":
 def held_changes(
     graph: ServedGraph, request: Request, memory: ServiceMemory
 ) -> "AbstractContextManager[pyarrow.Table]":
-    """Return a block that has a table of changes, which the `memory` counts.
+    """Return a context with a table of changes, whose bytes `memory` counts.
 
     Raises errors as `change_schema`; ConfigError if the memory is too little.
     """

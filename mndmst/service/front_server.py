@@ -353,7 +353,7 @@ class FrontServer(RankServer):
         return self._execute(request)
 
     def _order_details(self, graph: ServedGraph, number: int | None) -> ServiceAnswer:
-        """Return a version with an order of edges, and the edges of each rank."""
+        """Return the facts of a version's edge order, which the ranks compute once."""
         version = graph.current if number is None else graph.held(number)
         if version.ticketed and version.order is not None:
             return version.order_facts

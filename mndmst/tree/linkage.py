@@ -135,7 +135,7 @@ def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
 
 
 def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
-    """Return the smallest vertex of each vertex's cluster; see `clusters_within`."""
+    """Return the smallest vertex of each vertex's cluster; `mndmst.clusters_within`."""
     check_threshold(threshold)
     weight = forest.weight
     bound = _weight_within(threshold, weight.dtype, forest.maximum)

@@ -70,7 +70,7 @@ def device_names() -> list[str]:
 
 
 def device_ids() -> list[str]:
-    """Return names of the visible CUDA devices that are unique on the machine."""
+    """Return the names of the visible CUDA devices, each unique on the machine."""
     import cupy
 
     bus_id = cupy.cuda.runtime.deviceGetPCIBusId

@@ -240,7 +240,7 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         return arrow.schema([("version", number), ("event", arrow.string()), *lists])
 
     def held_table(self, request: Request) -> "AbstractContextManager[pyarrow.Table]":
-        """Return a block that has a table, which the memory counts.
+        """Return a context with a table, whose bytes the memory counts.
 
         Raises errors as `table_schema`; ConfigError if the memory is too little.
         """
