@@ -4,12 +4,12 @@ import hashlib
 import os
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from tokenize import TokenError
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -28,19 +28,19 @@ from ..io.formats.matrix_values import (
     check_values,
     distances_note,
 )
-from ..io.formats.packed_files import readable
+from ..io.formats.packed_files import readable, unpacked_suffix
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
     POINT_ARRAYS,
     TYPED_POINTS,
     check_integers,
     ids_of_words,
-    point_suffix,
     read_point_text,
     read_typed_points,
     split_key,
 )
 from ..io.formats.table_columns import LEAST_MATRIX
+from ..io.formats.typed_tables import ParquetTable
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
 from .metrics import resembles_similarities
@@ -54,6 +54,8 @@ _DAMAGED = (
     KeyError,
 )  # fmt: skip
 HASHED = 1 << 24  # bytes that are hashed at once
+TableT = TypeVar("TableT")
+OptionsT = ParamSpec("OptionsT")
 
 # The sum of squared differences of coordinates up to this does not overflow in float64.
 LARGEST = 1e150
@@ -107,7 +109,7 @@ def read_point_table(
     """
     path, key = split_key(Path(source), key)
     chosen_names = names_of(columns)
-    suffix = point_suffix(path)
+    suffix = unpacked_suffix(path)
     if suffix in POINT_ARRAYS:
         if chosen_names:
             raise ConfigError(f"--columns goes with tables, and {path} has an array.")
@@ -130,13 +132,7 @@ def read_point_table(
         return _read_distances(path, values)
     if metric in ALLELE_METRICS:
         return _read_alleles(path, chosen_names)
-    if suffix in TYPED_POINTS:
-        table = read_typed_points(
-            TYPED_POINTS[suffix](path, FREE_MEMORY), chosen_names, metric
-        )
-    else:
-        with readable(path):
-            table = read_point_text(path, chosen_names, metric)
+    table = _read_table(path, read_typed_points, read_point_text, chosen_names, metric)
     points = checked_points(table.points, f"{path}: ", finite=finite)
     chosen = table.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
@@ -145,26 +141,31 @@ def read_point_table(
     return _with_note(path, result)
 
 
+def _read_table(
+    path: Path,
+    typed: Callable[Concatenate[ParquetTable, OptionsT], TableT],
+    text: Callable[Concatenate[Path, OptionsT], TableT],
+    *args: OptionsT.args,
+    **options: OptionsT.kwargs,
+) -> TableT:
+    """Read a table with `typed` if it is Parquet or Arrow, and with `text` if not."""
+    suffix = unpacked_suffix(path)
+    if suffix in TYPED_POINTS:
+        return typed(TYPED_POINTS[suffix](path, FREE_MEMORY), *args, **options)
+    with readable(path):
+        return text(path, *args, **options)
+
+
 def _read_distances(path: Path, values: MatrixValues) -> PointTable:
     """Return a matrix from a table, and the names of its points."""
-    suffix = point_suffix(path)
-    if suffix in TYPED_POINTS:
-        table = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY), values)
-    else:
-        with readable(path):
-            table = read_distance_text(path, values)
+    table = _read_table(path, read_typed_distances, read_distance_text, values)
     ids = None if table.names is None else ids_of_words(table.names)
     return PointTable(table.matrix, ids, "name", (f"{path}: {table.note}",))
 
 
 def _read_alleles(path: Path, picked: Sequence[str]) -> PointTable:
     """Return the alleles of a table as points, whose coordinates are the loci."""
-    suffix = point_suffix(path)
-    if suffix in TYPED_POINTS:
-        table = read_typed_alleles(TYPED_POINTS[suffix](path, FREE_MEMORY), picked)
-    else:
-        with readable(path):
-            table = read_allele_text(path, picked)
+    table = _read_table(path, read_typed_alleles, read_allele_text, picked)
     samples, note = ids_of_words(table.samples), f"{path}: {table.note}"
     return PointTable(table.alleles, samples, table.id_name, (note,), table.loci)
 
@@ -187,7 +188,7 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
                 points: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
                 check_shape(points, f"{path}: ")
                 return points
-            if point_suffix(path) == ".npz":
+            if unpacked_suffix(path) == ".npz":
                 return _read_npz(path, file, key)
             nbytes = POINT_ARRAY_COPIES * os.fstat(file.fileno()).st_size
             check_room(FREE_MEMORY, path, nbytes, "the list of its points")

@@ -36,7 +36,7 @@ from . import (
     typed_tables,
     webgraph,
 )
-from .packed_files import COMPRESSIONS, readable
+from .packed_files import COMPRESSIONS, readable, unpacked_suffix
 from .table_columns import ColumnNames, check_no_columns
 
 
@@ -229,7 +229,4 @@ def _suffix(path: Path, format: str | None) -> str:
         return f".{format}"
     if path.is_dir():
         return ".h5"
-    suffixes = path.suffixes
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return unpacked_suffix(path)

@@ -11,8 +11,8 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, shown
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import ID_TEXT_COPIES
-from .packed_files import read_text
-from .point_tables import TYPED_POINTS, ids_of_words, point_suffix, typed_ids
+from .packed_files import read_text, unpacked_suffix
+from .point_tables import TYPED_POINTS, ids_of_words, typed_ids
 from .table_columns import plain
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}
@@ -24,7 +24,7 @@ def read_ids(path: Path, name: str) -> np.ndarray:
     A table of one column needs no header, and its column may have any name in Parquet
     and Arrow. Raises InputError if there is no such column, or no id.
     """
-    suffix = point_suffix(path)
+    suffix = unpacked_suffix(path)
     if suffix in TYPED_POINTS:
         table = TYPED_POINTS[suffix](path, FREE_MEMORY)
         names = [column.name for column in table.columns()]

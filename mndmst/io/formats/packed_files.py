@@ -22,6 +22,14 @@ LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
 COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
+def unpacked_suffix(path: Path) -> str:
+    """Return the suffix of a file's format, without that of compression."""
+    suffixes = path.suffixes
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
 def import_extra(*modules: str) -> ModuleType:
     """Import modules of an optional package and return the package."""
     for module in modules:

@@ -19,7 +19,7 @@ from ...host.memory_costs import POINT_TEXT_COPIES, POINT_TYPED_COPIES
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
-from .packed_files import COMPRESSIONS, read_bytes
+from .packed_files import read_bytes, unpacked_suffix
 from .point_columns import (
     PointColumns,
     choose_coordinates,
@@ -56,15 +56,7 @@ POINT_SUFFIXES = (
 def is_point_file(path: Path) -> bool:
     """Return whether a path has the name of a file of points."""
     path, _ = split_key(path, None)
-    return not path.is_dir() and point_suffix(path) in POINT_SUFFIXES
-
-
-def point_suffix(path: Path) -> str:
-    """Return the suffix of a file's format, without that of compression."""
-    suffixes = path.suffixes
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return not path.is_dir() and unpacked_suffix(path) in POINT_SUFFIXES
 
 
 def split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
