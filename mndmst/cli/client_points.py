@@ -2,14 +2,18 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from ..host.errors import has_points
 from ..host.option_types import whole
 from .options import add_file, add_table_output
+from .parser import Parser
+from .point_options import add_served_points
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..service.client import Service
     from ..service.points_client import Points
 
 # The types of options that take a version, a count or an id
@@ -34,6 +38,17 @@ def _add_ids(action: argparse.ArgumentParser, default: str) -> None:
         "id", nargs="*", type=_WHOLE, metavar="ID", help=f"ids of points{default}"
     )
     add_file(action, "--ids", "table (id) of the ids")
+
+
+def _add_load(load: argparse.ArgumentParser) -> None:
+    load.add_argument("name", help="name for the points, which nothing has yet")
+    load.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="points, as the command hdbscan reads them",
+    )
+    add_served_points(cast(Parser, load))
 
 
 def _add_insert(insert: argparse.ArgumentParser) -> None:
@@ -88,6 +103,32 @@ def _add_neighbours(neighbours: argparse.ArgumentParser) -> None:
         help="neighbours of each point (default: 10)",
     )  # fmt: skip
     add_table_output(neighbours)
+
+
+def _load(service: "Service", arguments: argparse.Namespace) -> None:
+    from ..host.progress import notice
+    from ..points.clusters.density_clusters import density_rule
+    from ..points.point_files import read_point_table
+    from ..service.live_points.first_points import check_metric, ids_of
+
+    check_metric(arguments.metric, "--metric")
+    rule, path = density_rule(arguments).differing, arguments.file
+    table = read_point_table(
+        path, columns=arguments.columns, key=arguments.key, metric=arguments.metric
+    )
+    ids, note = ids_of(table, path)
+    for line in (*table.notes, note):
+        if line:
+            notice(line)
+    points = service.load_points(
+        arguments.name, table.points, ids, coordinates=table.names,
+        metric=arguments.metric, **rule,
+    )  # fmt: skip
+    facts = points.info()
+    print(
+        f"version={facts['version']} points={facts['points']} "
+        f"clusters={facts['clusters']}"
+    )
 
 
 def _insert(points: "Points", arguments: argparse.Namespace) -> None:
@@ -178,7 +219,10 @@ def _write(table: Any, arguments: argparse.Namespace) -> None:
     write_table(with_texts(table) if text else table, arguments.output)
 
 
+LOAD = ("load", "load points, whose clusters then follow their changes", _load,
+        _add_load)  # fmt: skip
 ACTIONS = (
+    *((LOAD,) if has_points() else ()),
     ("insert", "insert points, and print their ids", _insert, _add_insert),
     ("remove", "remove points by id", _remove, _add_remove),
     ("labels", "write the cluster of each point", _labels, _add_labels),

@@ -15,7 +15,7 @@ from .options import add_file, add_flag
 from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
-from .point_options import add_parameter, add_points
+from .point_options import MORE_HELP, add_parameter, add_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from ..points.point_forest import PointForest
     from ..points.versions.version_file import ChangedClusters
 
-# What the help of a parameter's option says besides its effect.
-MORE_HELP = {
-    "min_samples": " (default: --min-cluster-size)",
-    "store_centers": "; the cluster file has them",
-}
 # A file with a damaged row is refused; arrays of Python are taken as hdbscan's
 DEFAULTS = {"non_finite": "error"}
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METRIC = "euclidean"
+# What the help of a parameter's option says besides its effect.
+MORE_HELP = {
+    "min_samples": " (default: --min-cluster-size)",
+    "store_centers": "; the cluster file has them",
+}
 
 
 def add_source(parser: Parser, optional: bool = False) -> None:
@@ -150,6 +155,32 @@ def add_parameter(parser: Parser, parameter: "Parameter", more: str = "") -> Non
             metavar="N" if parameter.kind is int else "X",
             help=text,
         )
+
+
+# The parameters of clusters in a service; others have their defaults
+SERVED = (
+    "min_cluster_size", "min_samples", "cluster_selection_method",
+    "cluster_selection_epsilon", "cluster_selection_epsilon_max",
+    "cluster_selection_persistence", "allow_single_cluster", "max_cluster_size",
+)  # fmt: skip
+
+
+def add_served_points(parser: Parser) -> None:
+    """Add the part of a file, the metric and the parameters of points in a service."""
+    from ..points.clusters.parameters import PARAMETERS
+
+    add_point_columns(parser)
+    parser.add_argument(
+        "--metric",
+        default=DEFAULT_METRIC,
+        metavar="NAME",
+        help="distance between points: euclidean, manhattan, chebyshev, cosine, "
+        "correlation, or haversine of latitude and longitude in radians",
+    )
+    for name in SERVED:
+        add_parameter(parser, PARAMETERS[name], MORE_HELP.get(name, ""))
+    others = {n: p.default for n, p in PARAMETERS.items() if n not in SERVED}
+    parser.set_defaults(**others)
 
 
 def add_search(parser: Parser) -> None:

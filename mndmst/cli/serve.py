@@ -12,18 +12,17 @@ from .options import (
     add_file,
     add_flag,
     add_overwrite,
-    add_point_columns,
     add_talk,
     leave_out_pandas,
 )
 from .parser import Commands, Number, Parser, size
-from .point_options import add_parameter
+from .point_options import add_served_points
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
     from ..service.access import Access
     from ..service.http_server import HttpSetting
-    from ..service.live_points.served_points import PointSource
+    from ..service.live_points.first_points import PointSource
 
 
 def add_serve(commands: Commands) -> None:
@@ -118,19 +117,8 @@ def add_serve(commands: Commands) -> None:
     serve.set_defaults(process=_serve, holds_signals=True)
 
 
-# The parameters of clusters that the command has; others have their defaults
-RULE = (
-    "min_cluster_size", "min_samples", "cluster_selection_method",
-    "cluster_selection_epsilon", "cluster_selection_epsilon_max",
-    "cluster_selection_persistence", "allow_single_cluster", "max_cluster_size",
-)  # fmt: skip
-
-
 def _add_points(serve: Parser) -> None:
     """Add points to serve, and the rule of their clusters."""
-    from ..points.clusters.parameters import PARAMETERS
-    from .hdbscan import MORE_HELP
-
     serve.add_argument(
         "--points",
         action="append",
@@ -138,18 +126,7 @@ def _add_points(serve: Parser) -> None:
         help="points to serve, as the command hdbscan reads them, and their name for "
         "clients (default: that of the file without its suffix)",
     )
-    add_point_columns(serve)
-    serve.add_argument(
-        "--metric",
-        default="euclidean",
-        metavar="NAME",
-        help="distance between points: euclidean, manhattan, chebyshev, cosine, "
-        "correlation, or haversine of latitude and longitude in radians",
-    )
-    for name in RULE:
-        add_parameter(serve, PARAMETERS[name], MORE_HELP.get(name, ""))
-    others = {n: p.default for n, p in PARAMETERS.items() if n not in RULE}
-    serve.set_defaults(**others)
+    add_served_points(serve)
 
 
 def _points_of(
@@ -160,26 +137,19 @@ def _points_of(
 
     given = getattr(arguments, "points", None) or []
     if not given:
-        if not graphs:
-            raise ConfigError("nothing to serve: give a GRAPH, or --points FILE")
+        if not (graphs or has_points()):
+            raise ConfigError("nothing to serve: give a GRAPH")
         return {}
     from ..points.clusters.density_clusters import density_rule
-    from ..points.metrics import METRICS
-    from ..service.live_points.served_points import PointSource
+    from ..service.live_points.first_points import PointSource, check_metric
 
-    if arguments.metric not in METRICS:
-        raise ConfigError(
-            f"--metric {arguments.metric}: points in a service have one of "
-            f"{', '.join(METRICS)}"
-        )
+    check_metric(arguments.metric, "--metric")
     rule = density_rule(arguments)
-    points = {}
-    for name, path in _named(given, "points", graphs).items():
-        points[name] = PointSource(
-            path, rule, arguments.columns, arguments.key, arguments.metric,
-            arguments.threads,
-        )  # fmt: skip
-    return points
+    columns, key, metric = arguments.columns, arguments.key, arguments.metric
+    return {
+        name: PointSource(path, rule, columns, key, metric)
+        for name, path in _named(given, "points", graphs).items()
+    }
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -205,7 +175,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     with comm.raise_on_all():
         graphs = _named(arguments.graphs, "graphs", {})
         points = _points_of(arguments, graphs)
-        until = _until(arguments, [*graphs, *points])
+        # Rank 0 alone needs it, and sees the folder of journals
+        until = _until(arguments, [*graphs, *points]) if comm.rank == 0 else {}
     access, token_file = _access(comm, arguments)
     setting = Setting(
         graphs,
@@ -262,9 +233,13 @@ def _until(arguments: argparse.Namespace, graphs: list[str]) -> dict[str, int]:
     from ..host.errors import ConfigError
 
     until: dict[str, int] = {}
+    if arguments.journal_until and arguments.journal is not None:
+        from ..service.journal import loaded_journals
+
+        graphs = [*graphs, *loaded_journals(arguments.journal)]
     for word in arguments.journal_until or []:
         name, equals, number = word.rpartition("=")
-        name = name if equals or len(graphs) > 1 else next(iter(graphs))
+        name = name if equals or len(graphs) != 1 else graphs[0]
         if name not in graphs or not number.isdecimal() or len(number) > 18:
             raise ConfigError(
                 f"--journal-until {word}: write [NAME=]VERSION, with one of the graphs "

@@ -34,7 +34,7 @@ from .connection import (
     check_protocol,
 )
 from .name_lookup import RemoteNames
-from .points_client import Points
+from .points_client import Points, load_points
 from .protocol import Request, ServiceAnswer, to_number, version_of
 from .remote_versions import RemoteVersions, of_version
 
@@ -177,6 +177,46 @@ class Service:
                 f"service[{name!r}]"
             )
         return points
+
+    def load_points(
+        self,
+        name: str,
+        points: object,
+        ids: object = None,
+        *,
+        coordinates: Sequence[str] = (),
+        metric: str = "euclidean",
+        **parameters: object,
+    ) -> Points:
+        """Keep points at the service, whose clusters then follow their changes.
+
+        With a journal the service keeps them on disk, too: a service that starts again
+        with this journal has them.
+
+        Parameters
+        ----------
+        name : str
+            A name that no graph and no points have.
+        points : table or array-like of numbers, shape (points, dimensions)
+        ids : array-like of integers, optional
+            Ids of the points; by default 0, 1, ...
+        coordinates : sequence of str
+            The columns of a table that are coordinates; of an array names of the
+            dimensions, or none.
+        metric : str
+            euclidean, manhattan, chebyshev, cosine, correlation, or haversine of
+            latitude and longitude in radians.
+        **parameters
+            Those of `HDBSCAN`, such as ``min_cluster_size=20``.
+
+        Raises
+        ------
+        MndmstError
+            If the service refuses the points, the name or a parameter.
+        """
+        return load_points(
+            self.connection, name, points, ids, coordinates, metric, parameters
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(graph["graph"] for graph in self.list()["graphs"])

@@ -1,13 +1,14 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..backends import ACCELERATORS
 from ..comm.communicator import Comm
-from ..host.errors import ConfigError, InputError, MndmstError
+from ..host.errors import ConfigError, InputError, MndmstError, points_required
 from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
 from ..io.shards.weight_columns import OWN
@@ -38,14 +39,22 @@ class FatalError(MndmstError):
 class Executor:
     """The graphs and points of a rank; executes requests with all ranks.
 
-    `uploads` has the columns that clients have sent to this rank.
+    `uploads` has the columns that clients have sent to this rank. Points that clients
+    load have their `journals` in a folder, and searches have `threads`.
     """
 
     def __init__(
-        self, comm: Comm, graphs: dict[str, ServedGraph], uploads: Uploads
+        self,
+        comm: Comm,
+        graphs: dict[str, ServedGraph],
+        uploads: Uploads,
+        journals: Path | None = None,
+        threads: int = 0,
     ) -> None:
         self.comm, self.graphs, self.uploads = comm, graphs, uploads
-        self.points: dict[str, ServedPoints] = {}
+        self.journals, self.threads = journals, threads
+        # Replaced as a whole, so a thread may read the mapping it has got
+        self.points: Mapping[str, ServedPoints] = {}
         # The forests of solves, by name; the same names on all ranks. It is replaced as
         # a whole, so a thread may read the mapping it has got.
         self.forests: Mapping[str, SolvedForest] = {}
@@ -97,6 +106,7 @@ class Executor:
             "index": self._index,
             "order": self._order,
             "update": self._update,
+            "load": self._load,
             "snapshot": self._snapshot,
         }
         return actions[fields["action"]](fields, job)
@@ -214,6 +224,40 @@ class Executor:
         if isinstance(served, ServedGraph):  # whose batches are of another type
             return self._made(served, fields, job)
         return self._made(served, fields, job)
+
+    def add_points(self, served: "ServedPoints") -> None:
+        """Publish points that are served from now on."""
+        self.points = {**self.points, served.name: served}
+
+    def _load(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
+        """Keep points that a client has sent under a name."""
+        JobProgress(job).stage("first version")
+        name, memory = fields["graph"], self.uploads.memory
+        upload, first = self.uploads.take(fields["upload"]), None
+        with self.comm.raise_on_all():
+            if name in self.graphs or name in self.points:
+                raise ConfigError(f"the name {name} is taken; give another one")
+            # Imported here: a service of graphs does without `points`
+            with points_required("load needs"):
+                from .live_points.first_points import (
+                    FirstPoints,
+                    keep_first,
+                    points_of_client,
+                )
+                from .live_points.served_points import ServedPoints
+            if self.comm.rank == 0:
+                first = points_of_client(fields, upload, self.threads, memory)
+        self._commit(job)
+
+        def begin() -> FirstPoints:
+            assert first is not None
+            if self.journals is None:
+                return first
+            return keep_first(first, self.journals / name, memory)
+
+        served = ServedPoints.first(self.comm, name, begin, memory)
+        self.add_points(served)
+        return {"version": served.version}
 
     def _made(
         self,

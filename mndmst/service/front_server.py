@@ -57,8 +57,8 @@ TICKETED_VIEWS = 4
 WAIT_SECONDS = 1.0
 
 
-# Actions of the ranks that graphs and points have
-ACTIONS_OF_POINTS = "update", "snapshot"
+# Actions of the ranks that are not for graphs alone
+ACTIONS_OF_POINTS = "update", "load", "snapshot"
 
 
 # Answers a batch of a query with tables

@@ -3,7 +3,8 @@
 A folder for each::
 
     lease             names the service that holds the folder; see `take_lease`
-    graph             the uuid of what it began with
+    graph             the uuid of what it began with; `loaded` follows if a client has
+                      sent it, and then version 0 is a snapshot, too
     journal-V         the batches after version V, one record each; see `records`
     journal-V.kept-X  a journal that `--journal-until` has replaced
     snapshot-V-TOKEN  version V: shards of a graph, or a file of points; while it is
@@ -28,13 +29,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
-from ..host.errors import InputError, MndmstError, OutputError
+from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..host.progress import notice
 from ..io.atomic_output import whole_file
-from ..io.file_access import flush_to_disk, read_small, write_at, writing
+from ..io.file_access import (
+    flush_to_disk,
+    read_small,
+    reading,
+    write_at,
+    writing,
+)
 from ..io.owned_files import BusyError, LockFile
 from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
 from ..io.shards.graph_directory import new_token
+from .protocol import NAME
 from .records import (
     MAGIC,
     RecordReader,
@@ -88,8 +96,21 @@ _ON_THE_WAY = re.compile(
     r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}|snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock"
 )
 UNFINISHED = ".tmp"
-ORIGIN = "graph"
+ORIGIN, LOADED = "graph", "loaded"
 UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
+
+
+def loaded_journals(folder: Path) -> dict[str, str]:
+    """Return by name the origins of the journals of what clients have sent."""
+    found = {}
+    with reading(folder, "Give another --journal"):
+        for each in sorted(folder.iterdir()) if folder.exists() else ():
+            origin = each / ORIGIN
+            if NAME.fullmatch(each.name) and origin.is_file():
+                text = read_small(origin).decode(errors="replace").strip()
+                if text.endswith(f" {LOADED}"):
+                    found[each.name] = text
+    return found
 
 
 Changes = TypeVar("Changes")  # A batch
@@ -156,6 +177,30 @@ class Journal(Generic[Changes]):
             return JournalStart(original, 0)
         newest = max(complete)
         return JournalStart(complete[newest], newest)
+
+    def begin_with(self, uuid: str, write: Callable[[Path], None]) -> None:
+        """Begin with version 0, which a client has sent and `write` writes, and open.
+
+        The origin is written last: until then a service that starts ignores the folder.
+        Raises ConfigError if there is another journal; OutputError if it cannot be
+        written.
+        """
+        origin, kinds = self.folder / ORIGIN, ("journal", "snapshot")
+        later = (version for kind in kinds for version, _ in self._versions(kind))
+        if origin.exists() or any(later):
+            raise ConfigError(
+                f"{self.folder}: is the journal of others, which this service does "
+                "not serve. Give another name, or remove the folder."
+            )
+        self._remove_before(1)  # a beginning that was cut off
+        path = self.snapshot_path(0)
+        write(path)
+        with writing(path):
+            path.rename(path.with_suffix(""))
+        self._make(self.folder / "journal-0", uuid)
+        list(self.open(0, uuid))
+        with whole_file(origin) as file:
+            file.write_text(f"{uuid} {LOADED}\n")
 
     def open(self, version: int, uuid: str) -> Iterator[Changes]:
         """Open the journal after a version of some shards, and yield the batches in it.

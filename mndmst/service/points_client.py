@@ -1,14 +1,16 @@
 """The Python client of points that a service keeps, and of their clusters."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..api.inputs import as_column, as_count, as_points
-from ..host.errors import InputError, optional
-from .protocol import Request, ServiceAnswer
+from ..host.errors import InputError, optional, shown
+from .connection import Connection
+from .protocol import NAME, Request, ServiceAnswer, batches_of
 from .remote_versions import RemoteVersions, of_version
 
 if TYPE_CHECKING:
@@ -90,17 +92,10 @@ class Points(RemoteVersions):
             uploads.append(("ids", then["remove"], table))
         if insert is not None:
             then["insert"] = secrets.token_hex(16)
-            columns = {"point": self._points(insert, "insert")}
-            if ids is not None:
-                new = _as_ids(ids, "ids")
-                if len(new) != len(columns["point"]):
-                    raise InputError(
-                        f"ids: there are {len(new):,}, and {len(columns['point']):,} "
-                        "points; give each point one"
-                    )
-                columns = {"id": arrow.array(new), **columns}
-            kind = "points" if ids is None else "points-with-ids"
-            uploads.append((kind, then["insert"], arrow.table(columns)))
+            points = self._points(insert, "insert")
+            new = new if ids is None else _as_ids(ids, "ids")
+            kind, table = _with_ids(points, None if ids is None else new)
+            uploads.append((kind, then["insert"], table))
         elif ids is not None:
             raise InputError("ids are for points to insert; give insert, too")
         if not uploads:
@@ -197,20 +192,88 @@ class Points(RemoteVersions):
 
     def _points(self, values: object, name: str) -> "pyarrow.Array":
         """Return points of a table or an array as lists of a fixed size."""
-        columns = getattr(values, "column_names", getattr(values, "columns", None))
+        columns = _columns_of(values)
         if columns is not None and self.coordinates:
-            missing = [each for each in self.coordinates if each not in list(columns)]
+            missing = [each for each in self.coordinates if each not in columns]
             if missing:
                 raise InputError(
                     f"{name}: there is no column {missing[0]!r}; the points of "
                     f"{self.name} have {', '.join(self.coordinates)}"
                 )
-            values = np.column_stack(
-                [as_column(values[each], each) for each in self.coordinates]  # type: ignore[index]
+            values = _chosen(values, self.coordinates)
+        return _as_lists(values, name)
+
+
+def load_points(
+    connection: Connection,
+    name: str,
+    points: object,
+    ids: object,
+    coordinates: Sequence[str],
+    metric: str,
+    rule: Mapping[str, object],
+) -> Points:
+    """Send points that the service keeps under a new name; see `Service.load_points`.
+
+    `rule` has the parameters of clusters.
+    """
+    if not isinstance(name, str) or NAME.fullmatch(name) is None:
+        raise InputError(
+            f"{shown(name)} is not a valid name of points; give letters, digits, dots, "
+            "dashes and underscores"
+        )
+    columns, names = _columns_of(points), list(coordinates)
+    if columns is not None:
+        missing = [each for each in names if each not in columns]
+        if missing or not names:
+            problem = f"there is no column {missing[0]!r}" if missing else "none given"
+            raise InputError(
+                f"coordinates: {problem}; give the columns of the table that are "
+                f"coordinates, of {', '.join(map(str, columns))}"
             )
-        points = as_points(values, name)
-        flat = arrow.array(np.ascontiguousarray(points).ravel())
-        return arrow.FixedSizeListArray.from_arrays(flat, points.shape[1])
+        points = _chosen(points, names)
+    given = None if ids is None else _as_ids(ids, "ids")
+    kind, table = _with_ids(_as_lists(points, "points"), given)
+    upload = secrets.token_hex(16)
+    then: Request = {
+        "action": "load", "graph": name, "upload": upload, "coordinates": names,
+        "metric": metric, "rule": dict(rule),
+    }  # fmt: skip
+    command: Request = {"upload": upload, "kind": kind, "then": then}
+    connection.put(command, batches_of(table), None)
+    return Points(connection, name)
+
+
+def _columns_of(values: object) -> list[object] | None:
+    """Return the names of a table's columns; None for an array."""
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    return None if columns is None else list(columns)
+
+
+def _chosen(table: object, names: Sequence[str]) -> np.ndarray:
+    """Return some columns of a table as an array."""
+    return np.column_stack([as_column(table[each], each) for each in names])  # type: ignore[index]
+
+
+def _as_lists(values: object, name: str) -> "pyarrow.Array":
+    """Return points as lists of a fixed size."""
+    points = as_points(values, name)
+    flat = arrow.array(np.ascontiguousarray(points).ravel())
+    return arrow.FixedSizeListArray.from_arrays(flat, points.shape[1])
+
+
+def _with_ids(
+    points: "pyarrow.Array", ids: np.ndarray | None
+) -> tuple[str, "pyarrow.Table"]:
+    """Return the kind of an upload of points, maybe with ids, and its table."""
+    if ids is None:
+        return "points", arrow.table({"point": points})
+    if len(ids) != len(points):
+        raise InputError(
+            f"ids: there are {len(ids):,}, and {len(points):,} points; give each point "
+            "one"
+        )
+    return "points-with-ids", arrow.table({"id": arrow.array(ids), "point": points})
 
 
 def _as_ids(values: object, name: str) -> np.ndarray:

@@ -100,6 +100,9 @@ class Request(TypedDict, total=False):
     since: int
     after: int
     seconds: float
+    coordinates: list[str]
+    metric: str
+    rule: dict[str, object]  # `DensityRule.changed` checks it
 
 
 class ServiceAnswer(TypedDict, total=False):
@@ -165,6 +168,7 @@ class Field(NamedTuple):
 
 _GRAPH = Field("name", True, "the graph")
 _SERVED = Field("name", True, "the graph, or the points")
+_NEW = Field("new-name", True, "the name, which no graph and no points have")
 _REPORTED = {
     "progress": Field("flag", False, "report each stage as it begins"),
     "request": Field("upload", False, "an id to cancel it by"),
@@ -186,6 +190,7 @@ _CHOSEN = {
     "without_edges": Field("upload", False, "upload (src, dst) of edges to leave out"),
     "vertices": Field("upload", False, "upload (vertex): use edges between these only"),
 }
+_RULE = Field("rule", False, "parameters of clusters, such as {min_cluster_size: 20}")
 ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
     "list": ("the graphs, points and their versions, and the protocol's number", {}),
     "info": ("sizes and version of a graph or of points", {"graph": _SERVED}),
@@ -222,6 +227,17 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             **_REPORTED,
         },
     ),
+    "load": (
+        "keep sent points, whose clusters follow their changes",
+        {
+            "graph": _NEW,
+            "upload": Field("upload", True, "upload (point), or (id, point)"),
+            "coordinates": Field("texts", False, "names of the dimensions"),
+            "metric": Field("text", False, "euclidean unless given"),
+            "rule": _RULE,
+            **_REPORTED,
+        },
+    ),
     "snapshot": (
         "write the graph as shards, or the points; the journal ends",
         {"graph": _SERVED},
@@ -244,7 +260,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
 }
 UPLOAD = {
     "upload": Field("upload", True, "an id: 32 random hexadecimal digits"),
-    "graph": _SERVED,
+    "graph": Field("name", False, "the graph, or the points; none yet for load"),
     "kind": Field(
         "text",
         True,
@@ -312,14 +328,21 @@ def _is_weights(value: object) -> bool:
     return kind in checks and checks[kind](what)
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
+
+
 _KINDS: dict[str, Callable[[object], bool]] = {
-    "name": lambda v: isinstance(v, str) and NAME.fullmatch(v) is not None,
+    "name": _is_name,
+    "new-name": _is_name,
     "upload": lambda v: isinstance(v, str) and IDENTIFIER.fullmatch(v) is not None,
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
+    "texts": lambda v: isinstance(v, list) and all(map(_KINDS["text"], v)),
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
     "count": _is_count,
     "version": lambda v: _is_whole(v) and 0 <= v <= MOST_COUNT,
+    "rule": lambda v: isinstance(v, dict),
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
 }
@@ -330,6 +353,7 @@ _EXPECTED = {
     "number": "a number, not NaN; integers from -2^63 to 2^64 - 1",
     "count": "an integer from 1 to 2^63 - 1",
     "version": "a version: an integer from 0 on",
+    "new-name": "a name of letters, digits, dots, dashes and underscores",
 }
 
 
@@ -371,7 +395,13 @@ def read_request(
             )
         elif field.kind == "number" and isinstance(values[name], str):
             values[name] = _INFINITE[values[name]]
+        elif field.kind == "rule":
+            values[name] = {n: _number_of(v) for n, v in values[name].items()}
     return cast(Request, values)  # as `fields` say
+
+
+def _number_of(value: object) -> object:
+    return _INFINITE.get(value, value) if isinstance(value, str) else value
 
 
 def to_bytes(value: JsonObject) -> bytes:

@@ -281,7 +281,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         Raises ConfigError as `read_request`, or if no graph has the name.
         """
         request = read_request(what, body or b"", fields)
-        if "graph" in request:
+        if "graph" in request and fields["graph"].kind == "name":
             self.executor.served(request["graph"])
         return request
 
@@ -313,12 +313,15 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     ) -> None:
         """Keep an upload, unless it belongs to another version than the present one."""
         name, kind = request["upload"], request["kind"]
-        version = read_version(reader.schema)
-        served = self.executor.served(request["graph"])
-        # This rank may be a moment behind rank 0: a later version is compared later
-        if version is not None and version <= served.version:
-            served.check_sent(kind, version)
-        belongs_to = None if version is None else UploadVersion(served.name, version)
+        version, belongs_to = read_version(reader.schema), None
+        if version is not None:
+            if "graph" not in request:
+                raise ConfigError("the upload names a version, but no graph; give both")
+            served = self.executor.served(request["graph"])
+            # This rank may be a moment behind rank 0: a later version is compared later
+            if version <= served.version:
+                served.check_sent(kind, version)
+            belongs_to = UploadVersion(served.name, version)
         batches = sent_batches(reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
-from ..host.errors import InputError, MndmstError, StoppedError
+from ..host.errors import (
+    InputError,
+    MndmstError,
+    StoppedError,
+    points_required,
+)
 from ..host.formatting import counted
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
@@ -34,7 +39,7 @@ from .executor import Executor, FatalError
 from .front_server import FrontServer
 from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
-from .journal import Changes, Journal, JournalStart
+from .journal import Changes, Journal, JournalStart, loaded_journals
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog, TokenRefusals
 from .protocol import Request, ServiceAnswer
@@ -45,7 +50,7 @@ from .stall_watch import StallWatch
 from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from .live_points.served_points import PointSource
+    from .live_points.first_points import PointSource
 
 # Batches that are replayed between two lines of progress
 REPORTED_REPLAYS = 1000
@@ -88,13 +93,12 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     compile_kernels(comm, "service", None, progress)
     jobs = JobQueue()
     uploads = Uploads(ServiceMemory(config.memory), setting.limits.upload_bytes)
-    executor = Executor(comm, {}, uploads)
+    executor = Executor(comm, {}, uploads, setting.journal, config.threads)
     for name, path in setting.graphs.items():
         graph = _loaded(executor, name, path, setting, config, progress)
         executor.graphs[name] = graph
         _replay(executor, graph, progress)
-    if setting.points:
-        _load_points(executor, setting, progress)
+    _load_points(executor, setting, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)
     with _server(comm, setting, executor, jobs, channel) as server:
@@ -103,7 +107,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             server.addresses = list(addresses or [])
             with (
                 _http_server(setting, server) as page,
-                _announced(setting, server.addresses[0], page, progress),
+                _announced(executor, setting, server.addresses[0], page, progress),
             ):
                 _listen_for_ends(
                     executor, jobs, channel, setting.attached, config.timeout
@@ -156,15 +160,35 @@ def _loaded(
 
 def _load_points(executor: Executor, setting: Setting, progress: Progress) -> None:
     """Read all points, and make the changes in their journals. Collective."""
+    comm, memory = executor.comm, executor.uploads.memory
+    origins: dict[str, str] = {}
+    with comm.raise_on_all():
+        if comm.rank == 0 and setting.journal is not None:
+            origins = loaded_journals(setting.journal)
+    given = {*setting.graphs, *setting.points}
+    origins = {n: o for n, o in comm.bcast(origins).items() if n not in given}
+    if not (setting.points or origins):
+        return
     # Imported here: a service of graphs does without `points`
-    from .live_points.served_points import ServedPoints
+    with points_required("points in the service need"):
+        from .live_points.first_points import points_of_file, points_of_journal
+        from .live_points.served_points import ServedPoints
 
-    for name, source in setting.points.items():
-        served = ServedPoints.load(
-            executor.comm, name, source, setting.journal,
-            setting.journal_until.get(name), executor.uploads.memory, progress,
-        )  # fmt: skip
-        executor.points[name] = served
+    for name in (*setting.points, *origins):
+        until = setting.journal_until.get(name)
+        if name in origins:
+            assert setting.journal is not None
+            begin = partial(
+                points_of_journal, setting.journal / name, origins[name], until,
+                executor.threads, memory,
+            )  # fmt: skip
+        else:
+            begin = partial(
+                points_of_file, name, setting.points[name], setting.journal, until,
+                executor.threads, memory, progress,
+            )  # fmt: skip
+        served = ServedPoints.first(comm, name, begin, memory)
+        executor.add_points(served)
         _replay(executor, served, progress)
 
 
@@ -274,7 +298,11 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
 
 @contextlib.contextmanager
 def _announced(
-    setting: Setting, url: str, page: str | None, progress: Progress
+    executor: Executor,
+    setting: Setting,
+    url: str,
+    page: str | None,
+    progress: Progress,
 ) -> Iterator[None]:
     """Publish the address of the service while the block runs (rank 0)."""
     where = {
@@ -290,7 +318,8 @@ def _announced(
         print(f"SERVING url={url} token-file={where['token_file']}", flush=True)
         if page is not None:
             print(f"HTTP url={page}", flush=True)
-        progress.say(f"serving {', '.join([*setting.graphs, *setting.points])}")
+        names = ", ".join([*executor.graphs, *executor.points])
+        progress.say(f"serving {names or 'nothing yet: clients load points'}")
         yield
 
 

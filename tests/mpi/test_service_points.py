@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
-from services import client, rows, served
+from services import Served, client, rows, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -74,6 +74,7 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert 'mndmst_points_count{points="pings"} 79.0' in metrics
         assert 'mndmst_points_clusters{points="pings"} 3.0' in metrics
         check_refusals(connected, tmp_path)
+        check_loads(service, connected, tmp_path)
         assert connected["g"].insert([0], [5], [2]) == 1
 
 
@@ -99,3 +100,39 @@ def check_refusals(connected: Service, folder: Path) -> None:
     with pytest.raises(ServiceError, match="no version 9 of pings yet"):
         pings.events(since=9)
     assert pings.info()["version"] == 3
+
+
+def check_loads(service: Served, connected: Service, folder: Path) -> None:
+    """Clients of Python and the shell load points beside those of the service."""
+    points = np.concatenate([blob(0, 30), blob(20, 30)])
+    ids = range(100, 160)
+    table = arrow.table({"y": points[:, 1], "no": ids, "x": points[:, 0]})
+    rule = {"min_samples": 3, "min_cluster_size": 10}
+    more = connected.load_points(
+        "more", table, table["no"], coordinates=("x", "y"), **rule
+    )
+    fresh = mndmst.HDBSCAN(10, 3).fit(points)
+    for _ in range(2):
+        found = more.labels()
+        assert found["id"].to_pylist() == [*ids]
+        assert found["cluster"].to_numpy().tolist() == fresh.labels_.tolist()
+    assert more.insert(arrow.table({"x": [0.0], "y": [0.0]})).tolist() == [160]
+    words = ("--min-samples", 3, "--min-cluster-size", 10, "--metric", "chebyshev")
+    done = client(service, "load", "shell", folder / "pings.csv", *words)
+    assert done.stdout == "version=0 points=60 clusters=2\n"
+    assert "x, y" in done.stderr  # the columns that are taken
+    facts = connected.points("shell").info()
+    assert (facts["metric"], facts["coordinates"]) == ("chebyshev", ["x", "y"])
+    for name in ("more", "g"):
+        with pytest.raises(ServiceError, match=f"the name {name} is taken"):
+            connected.load_points(name, points)
+    with pytest.raises(ServiceError, match="min_cluster_size 1: give at least 2"):
+        connected.load_points("other", points, min_cluster_size=1)
+    with pytest.raises(ServiceError, match="'alpha' is not a parameter of clusters"):
+        connected.load_points("other", points, alpha=2)
+    with pytest.raises(InputError, match="'a b' is not a valid name of points"):
+        connected.load_points("a b", points)
+    with pytest.raises(InputError, match="coordinates: none given; give the columns"):
+        connected.load_points("other", table)
+    with pytest.raises(ServiceError, match="no graph is named 'other'"):
+        connected.points("other")

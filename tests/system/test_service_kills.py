@@ -212,17 +212,18 @@ def point_batch(version: int) -> dict[str, object]:
 def test_points_keep_labels_and_numbers_when_the_service_is_killed(
     tmp_path: Path,
 ) -> None:
-    """An estimator in this process follows the same batches."""
+    """A client loads them; an estimator in this process follows the same batches."""
     draw = random.Random(2)
-    np.save(tmp_path / "p.npy", blobs(0, N))
     expected = mndmst.HDBSCAN(8, 3).fit(blobs(0, N))
-    words = ("--points", tmp_path / "p.npy", "--journal", tmp_path / "journal", "-q")
-    words += ("--min-cluster-size", 8, "--min-samples", 3)
+    words = ("--journal", tmp_path / "journal", "-q")
+    rule = {"min_cluster_size": 8, "min_samples": 3}
     acknowledged = 0
     for kill in range(max(2, KILLS // 4)):
         service = Served(tmp_path, draw.choice((1, 2, 3)), *words)
         try:
             with service.connect() as client:
+                if not kill:
+                    client.load_points("p", blobs(0, N), **rule)
                 pings = client.points("p")
                 version = pings.info()["version"]
                 assert acknowledged <= version <= acknowledged + 1

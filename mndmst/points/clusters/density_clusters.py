@@ -1,13 +1,15 @@
 """HDBSCAN* and single linkage of points."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TypedDict, cast
 
 import numpy as np
 
 from ...host.cores import core_count
-from ...host.errors import ConfigError
+from ...host.errors import ConfigError, shown
 from ...host.formatting import counted
 from ...kernels.threads import Threads
 from ...tree.linkage import single_linkage
@@ -56,6 +58,29 @@ class DensityRule:
             allow_single_cluster=selection.allow_single_cluster,
             max_cluster_size=selection.max_cluster_size,
         )
+
+    @property
+    def differing(self) -> dict[str, object]:
+        """Those of `parameters` that are not the defaults."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if value != PARAMETERS[name].default
+        }
+
+    def changed(self, given: Mapping[str, object]) -> "DensityRule":
+        """Return the rule with other values of some of `parameters`.
+
+        Raises ConfigError if there is no such parameter, or a value is out of range.
+        """
+        values = {name: parameter.default for name, parameter in PARAMETERS.items()}
+        for name in given:
+            if name not in self.parameters:
+                raise ConfigError(
+                    f"{shown(name)} is not a parameter of clusters; there are "
+                    f"{', '.join(self.parameters)}"
+                )
+        return density_rule(SimpleNamespace(**{**values, **self.parameters, **given}))
 
     def check_points(self, count: int) -> None:
         """Raise ConfigError if `min_samples` is given and exceeds the points."""

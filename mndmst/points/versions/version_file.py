@@ -172,13 +172,8 @@ def first_facts(
     rule: DensityRule, approximate: bool, point_forest: PointForest, points: int
 ) -> dict[str, object]:
     """Return the attributes of points that have not changed."""
-    differing = {
-        name: value
-        for name, value in rule.parameters.items()
-        if value != PARAMETERS[name].default
-    }
     return {
-        "parameters": json.dumps(differing),
+        "parameters": json.dumps(rule.differing),
         "approximate": approximate,
         "exact": point_forest.exact,
         "certain": point_forest.certain,

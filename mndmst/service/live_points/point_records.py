@@ -5,8 +5,10 @@ journal is, with its checksums and one record, whose version is that of the poin
 """
 
 import io
+import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +17,8 @@ import numpy as np
 from ...host.errors import InputError, optional
 from ...io.file_access import flush_to_disk, writing
 from ...points.clusters.cluster_numbers import ClusterNumbers
+from ...points.clusters.density_clusters import DensityRule
+from ...points.metrics import METRICS
 from ...points.versions.point_batch import PointBatch, PointIds
 from ..journal import JournalKind
 from ..records import HEADER_BYTES, MAGIC, UUID_BYTES, RecordReader, header, record
@@ -25,11 +29,19 @@ if TYPE_CHECKING:
 arrow = optional("pyarrow", "serve", "The service needs")
 
 Columns = dict[str, np.ndarray]
+FACTS = "mndmst"  # the name of facts in the metadata of a schema
 
 
-def pack_columns(columns: Mapping[str, np.ndarray]) -> bytes:
-    """Return columns as an Arrow stream; they have one dimension or two."""
+def pack_columns(
+    columns: Mapping[str, np.ndarray], facts: Mapping[str, object] | None = None
+) -> bytes:
+    """Return columns as an Arrow stream; they have one dimension or two.
+
+    `facts` go into the metadata of the schema, as JSON.
+    """
     table = arrow.table({name: _as_list(array) for name, array in columns.items()})
+    if facts is not None:
+        table = table.replace_schema_metadata({FACTS: json.dumps(facts)})
     sink = io.BytesIO()
     with arrow.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -61,6 +73,18 @@ def unpack_columns(body: bytes, kinds: Mapping[str, str]) -> Columns:
         }
     except (arrow.ArrowException, OSError, MemoryError, AttributeError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
+
+
+def unpack_facts(body: bytes) -> dict[str, object]:
+    """Return the facts of `pack_columns`; raise ValueError if they are damaged."""
+    try:
+        metadata = arrow.ipc.open_stream(body).schema.metadata or {}
+    except (arrow.ArrowException, OSError) as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    facts = json.loads(metadata.get(FACTS.encode(), b"{}"))
+    if not isinstance(facts, dict):
+        raise ValueError("has facts of another kind")
+    return facts
 
 
 def _as_array(lists: "pyarrow.LargeListArray", kind: str) -> np.ndarray:
@@ -100,6 +124,40 @@ POINT_JOURNAL = JournalKind(
 )
 
 
+@dataclass(frozen=True)
+class PointOptions:
+    """What clusters of points depend on, and the names of the dimensions."""
+
+    rule: DensityRule
+    metric: str = "euclidean"
+    coordinates: tuple[str, ...] = ()  # empty if they have no names
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The options as JSON has them."""
+        return {
+            "metric": self.metric,
+            "coordinates": list(self.coordinates),
+            "rule": self.rule.differing,
+        }
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, object]) -> "PointOptions":
+        """Return the options that have some facts; raise ValueError if none have."""
+        metric, names, rule = (
+            facts.get(name) for name in ("metric", "coordinates", "rule")
+        )
+        if (
+            not isinstance(metric, str)
+            or metric not in METRICS
+            or not isinstance(names, list)
+            or not all(isinstance(name, str) for name in names)
+            or not isinstance(rule, dict)
+        ):
+            raise ValueError("has no options of points")
+        return cls(DensityRule().changed(rule), metric, tuple(names))
+
+
 class PointSnapshot(NamedTuple):
     """Points of one version, and the numbers of their clusters."""
 
@@ -108,6 +166,7 @@ class PointSnapshot(NamedTuple):
     points: np.ndarray
     clusters: np.ndarray  # int64, by point: the number of its cluster; -1 is noise
     next_number: int
+    options: PointOptions | None  # None in a file of an earlier program
 
     def numbers(self, labels: np.ndarray) -> ClusterNumbers:
         """Return the number of each label; the labels are those of the same points."""
@@ -133,7 +192,8 @@ def write_snapshot(path: Path, version: int, snapshot: PointSnapshot) -> None:
             "clusters": snapshot.clusters,
             "retired": ids.retired,
             "next": np.array([ids.next_id, snapshot.next_number]),
-        }
+        },
+        None if snapshot.options is None else snapshot.options.facts,
     )
     try:
         with writing(path):
@@ -159,12 +219,16 @@ def read_snapshot(path: Path, version: int) -> PointSnapshot:
                 raise ValueError("it does not match its checksums")
             columns = unpack_columns(body.packed, SNAPSHOT)
             next_id, next_number = columns["next"].tolist()
+            facts = unpack_facts(body.packed)
+            options = PointOptions.of_facts(facts) if facts else None
         except InputError as error:  # of a record, with the remedy of journals
             raise _damaged(path, "its record does not match its checksums") from error
         except ValueError as error:
             raise _damaged(path, str(error)) from error
     ids = PointIds(columns["ids"], columns["retired"], next_id)
-    return PointSnapshot(uuid, ids, columns["points"], columns["clusters"], next_number)
+    return PointSnapshot(
+        uuid, ids, columns["points"], columns["clusters"], next_number, options
+    )
 
 
 def _damaged(path: Path, why: str) -> InputError:

@@ -4,40 +4,27 @@ Rank 0 holds the points and makes each version. Other ranks hold its number alon
 take part in the jobs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ...host.formatting import counted
-from ...host.memory_costs import (
-    COORDINATE_BYTES,
-    DENSITY_BYTES,
-    MIB,
-    NEIGHBOUR_BYTES,
-    POINT_BYTES,
-)
 from ...host.progress import Progress
-from ...points.clusters.density_clusters import DensityRule
-from ...points.point_files import LARGEST, PointTable, read_point_table, uuid_of
-from ...points.versions.cluster_version import ClusterVersion
-from ...points.versions.point_batch import PointBatch, PointIds
-from ...points.versions.point_version import ForestRule, PointVersion
-from ..journal import Journal
+from ...points.point_files import LARGEST
+from ...points.versions.point_batch import PointBatch
 from ..limits import ServiceMemory
 from ..protocol import PROTOCOL, JsonObject, Request, ServiceAnswer
 from ..served_versions import SentColumns, ServedVersions
 from ..uploads import points_of_lists
 from ..version_history import StaleVersionError, VersionHistory
 from .clustered_points import ClusteredPoints, ClusterTable, VersionEvents
-from .point_records import POINT_JOURNAL, PointSnapshot, read_snapshot, write_snapshot
+from .first_points import FirstPoints, hold_search, hold_snapshot, snapshot_of
+from .point_records import write_snapshot
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,36 +33,6 @@ arrow = optional("pyarrow", "serve", "The service needs")
 
 # Bytes of an answer for each row: a label; a prediction, a neighbour
 LABEL_BYTES, ANSWER_BYTES = 48, 64
-# Neighbours that are listed for each point of a search
-LISTED = 16
-
-
-@dataclass(frozen=True)
-class PointSource:
-    """A file of points, and the rule of their clusters."""
-
-    path: Path
-    rule: DensityRule
-    columns: str | None = None
-    key: str | None = None
-    metric: str = "euclidean"
-    threads: int = 0
-
-    @property
-    def forest_rule(self) -> ForestRule:
-        """The rule of the forest."""
-        return ForestRule(self.metric, self.rule.samples, threads=self.threads)
-
-    def uuid_of(self, points: np.ndarray, ids: np.ndarray | None) -> str:
-        """Return a uuid of points, ids and everything that clusters depend on."""
-        rule, select = self.rule, self.rule.selection
-        facts = (
-            uuid_of(points), None if ids is None else sha256(ids.data).hexdigest(),
-            self.metric, rule.samples, rule.min_cluster_size, rule.persistence,
-            select.method, select.epsilon, select.epsilon_max,
-            select.allow_single_cluster, select.max_cluster_size,
-        )  # fmt: skip
-        return str(uuid5(NAMESPACE_OID, " ".join(map(str, facts))))
 
 
 class MadePoints(NamedTuple):
@@ -90,8 +47,8 @@ class MadePoints(NamedTuple):
 class ServedPoints(ServedVersions[PointBatch, MadePoints]):
     """The newest version of some points, the last labels and events, and the journal.
 
-    `coordinates` are names of the dimensions, if they have names; `first` is None on
-    other ranks than rank 0.
+    `first` has the content on rank 0, and is None on other ranks; `start` is the number
+    and the uuid of the first version.
     """
 
     def __init__(
@@ -99,13 +56,11 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         comm: Comm,
         name: str,
         start: tuple[int, str],
-        first: ClusteredPoints | None,
-        coordinates: Sequence[str],
+        first: FirstPoints | None,
         memory: ServiceMemory,
     ) -> None:
         super().__init__(comm, name, *start)
-        self.coordinates, self._memory = tuple(coordinates), memory
-        number = start[0]
+        self._memory, number = memory, start[0]
         # Rank 0 alone adds to them
         self.events: VersionHistory[VersionEvents] = VersionHistory.of(
             f"the events of {name}", number, memory, "Read the labels as a whole."
@@ -113,50 +68,35 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         self.tables: VersionHistory[ClusterTable] = VersionHistory.of(
             f"the labels of {name}", number - 1, memory, "Read the newest ones."
         )
+        points = None
+        self.coordinates: tuple[str, ...] = ()  # The dimensions' names, on rank 0
         if first is not None:
-            memory.add_index(first)
-            self.tables.add(first.table)
+            points, self.coordinates = first.points, first.coordinates
+            self.journal = first.journal
+            memory.add_index(points)
+            self.tables.add(points.table)
         # The newest version: one reference, which `publish` replaces
-        self._newest = number, first
+        self._newest = number, points
 
     @classmethod
-    def load(
+    def first(
         cls,
         comm: Comm,
         name: str,
-        source: PointSource,
-        journal: Path | None,
-        until: int | None,
+        begin: Callable[[], FirstPoints],
         memory: ServiceMemory,
-        progress: Progress,
     ) -> "ServedPoints":
-        """Read points, or the newest snapshot of them, and find their journal.
+        """Return points with the first version, which rank 0 begins. Collective.
 
-        Collective. `journal` is the folder of all journals. Raises MndmstError on every
-        rank if the points cannot be read.
+        Raises MndmstError on every rank if rank 0 does.
         """
         first, start = None, (0, "")
-        names: tuple[str, ...] = ()
-        opened: Journal[PointBatch] | None = None
         with comm.raise_on_all():
             if comm.rank == 0:
-                table = read_point_table(
-                    source.path, columns=source.columns, key=source.key,
-                    metric=source.metric,
-                )  # fmt: skip
-                ids, names = _ids_of(table, source.path, progress), table.names
-                uuid = source.uuid_of(table.points, ids)
-                number, snapshot = 0, None
-                if journal is not None:
-                    opened = Journal(journal / name, POINT_JOURNAL, until)
-                    begin = opened.begin(source.path, uuid)
-                    if (number := begin.version) > 0:
-                        snapshot = read_snapshot(begin.path, number)
-                        uuid = snapshot.uuid
-                first = _first(source, table.points, ids, number, snapshot, memory)
-                start = number, uuid
-        served = cls(comm, name, comm.bcast(start), first, names, memory)
-        served.journal, served.journaled = opened, journal is not None
+                first = begin()
+                start = first.number, first.uuid
+        served = cls(comm, name, comm.bcast(start), first, memory)
+        served.journaled = comm.bcast(served.journal is not None)
         return served
 
     # For every thread
@@ -372,7 +312,8 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
                 points = batch.points if len(batch.ids) else None
                 now.points.check(batch.removed, points, batch.ids)
                 count = len(now.points.points) + len(batch.ids)
-                with _hold(self._memory, now.points.rule, count, batch.points.shape[1]):
+                samples, dimensions = now.rule.samples, batch.points.shape[1]
+                with hold_search(self._memory, samples, count, dimensions):
                     changed, events = now.changed(batch)
                 made = MadePoints(made.version, batch, changed, events)
         return made
@@ -403,71 +344,15 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         named = self.uuid_of(self.version)
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
-                points, table = self.current.points, self.current.table
-                snapshot = PointSnapshot(
-                    named, points.point_ids, points.points, table.clusters,
-                    self.current.numbers.next_number,
-                )  # fmt: skip
-                with self._memory.hold(2 * points.points.nbytes, "a snapshot"):
+                now = self.current
+                with hold_snapshot(now, self._memory):
+                    snapshot = snapshot_of(now, named, self.coordinates)
                     write_snapshot(path, self.version, snapshot)
         return named
 
 
 EVENT_LISTS = ("old", "new", "old_sizes", "new_sizes")
 PREDICTED = ("cluster", "probability")
-
-
-def _hold(
-    memory: ServiceMemory, rule: ForestRule, count: int, dimensions: int
-) -> AbstractContextManager[None]:
-    """Count the search and the trees of points while a block makes them."""
-    each = POINT_BYTES + DENSITY_BYTES + COORDINATE_BYTES * dimensions
-    each += NEIGHBOUR_BYTES * (rule.min_samples + LISTED)
-    nbytes = each * count
-    # The kernels of a small set take no more than a rank may always hold
-    return memory.hold(nbytes if nbytes > MIB else 0, f"a search of {count:,} points")
-
-
-def _first(
-    source: PointSource,
-    points: np.ndarray,
-    ids: np.ndarray | None,
-    number: int,
-    snapshot: PointSnapshot | None,
-    memory: ServiceMemory,
-) -> ClusteredPoints:
-    """Return the first version: of the points of a file, or of a snapshot."""
-    given = points if snapshot is None else snapshot.points
-    rule = source.forest_rule
-    source.rule.check_points(len(given))
-    with _hold(memory, rule, *given.shape):
-        first = PointVersion.first(given, rule, ids=ids if snapshot is None else None)
-        if snapshot is not None:
-            first = replace(first, number=number, point_ids=snapshot.ids)
-        found = ClusterVersion.first(first, source.rule)
-        if snapshot is not None:
-            found = replace(found, numbers=snapshot.numbers(found.flat.labels))
-        return ClusteredPoints(found)
-
-
-def _ids_of(table: PointTable, path: Path, progress: Progress) -> np.ndarray | None:
-    """Return the ids that a file gives its points; None for 0, 1, ..."""
-    for note in table.notes:
-        progress.say(note)
-    if table.ids is None:
-        return None
-    if table.ids.dtype.kind not in "iu":
-        progress.say(
-            f"{path}: the column {table.id_name} has texts, so points get the ids "
-            f"0 to {len(table.points) - 1:,}"
-        )
-        return None
-    progress.say(f"{path}: the column {table.id_name} has the ids of points")
-    try:
-        return PointIds.first(len(table.points), table.ids).ids
-    except InputError as error:
-        error.source = f"{path}: column {table.id_name}"
-        raise
 
 
 def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":

@@ -1,5 +1,7 @@
 """Points in the service: batches, numbers, events, answers, journals and snapshots."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +12,30 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 import pyarrow as arrow
 
 import mndmst
+from mndmst.cli.point_options import SERVED
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.progress import Progress
 from mndmst.points.clusters.density_clusters import DensityRule
 from mndmst.points.versions.point_batch import PointBatch
+from mndmst.service.journal import loaded_journals
 from mndmst.service.limits import ServiceMemory
+from mndmst.service.live_points.first_points import (
+    FirstPoints,
+    PointSource,
+    keep_first,
+    points_of_client,
+    points_of_file,
+    points_of_journal,
+)
 from mndmst.service.live_points.point_records import (
     POINT_JOURNAL,
     pack_batch,
     read_snapshot,
     unpack_batch,
 )
-from mndmst.service.live_points.served_points import PointSource, ServedPoints
-from mndmst.service.protocol import Request
+from mndmst.service.live_points.served_points import ServedPoints
+from mndmst.service.protocol import ACTIONS, Request, read_request
 from mndmst.service.uploads import Uploads, UploadVersion
 from mndmst.service.version_history import StaleVersionError
 
@@ -42,17 +54,23 @@ def source(tmp_path: Path) -> PointSource:
     points = np.concatenate([blob(0, 0, 40, 1), blob(9, 9, 40, 2)])
     np.save(tmp_path / "pings.npy", points)
     rule = DensityRule(SIZE, SAMPLES)
-    return PointSource(tmp_path / "pings.npy", rule, threads=1)
+    return PointSource(tmp_path / "pings.npy", rule)
 
 
-def load(source: PointSource, journal: Path | None = None) -> ServedPoints:
+def begun(begin: Callable[[], FirstPoints], memory: ServiceMemory) -> ServedPoints:
     """Return points as a service that starts has them; replay their journal."""
-    memory = ServiceMemory(0)
-    served = ServedPoints.load(world(), "pings", source, journal, None, memory, QUIET)
+    served = ServedPoints.first(world(), "pings", begin, memory)
     if served.journal is not None:
         for batch in served.journal.open(served.version, served.uuid):
             served.publish(served.apply(batch))
     return served
+
+
+def load(source: PointSource, journal: Path | None = None) -> ServedPoints:
+    """Return points of a file, or of their journal."""
+    memory = ServiceMemory(0)
+    given = "pings", source, journal, None, 1, memory, QUIET
+    return begun(lambda: points_of_file(*given), memory)
 
 
 def sent(**columns: object) -> dict[str, Uploads]:
@@ -342,7 +360,9 @@ def test_the_memory_counts_the_newest_version(source: PointSource) -> None:
     many = np.random.default_rng(1).random((20000, 2))
     np.save(source.path, many)
     with pytest.raises(ConfigError, match="a search of 20,000 points"):
-        ServedPoints.load(world(), "pings", source, None, None, small, QUIET)
+        points_of_file("pings", source, None, None, 1, small, QUIET)
+    with pytest.raises(ConfigError, match="a search of 20,000 points"):
+        sent_first(many, memory=small)
 
 
 def test_ids_come_from_a_column_of_integers(tmp_path: Path) -> None:
@@ -357,3 +377,142 @@ def test_ids_come_from_a_column_of_integers(tmp_path: Path) -> None:
         InputError, match=r"p\.csv: column id: ids: id 0 is given twice"
     ):
         load(PointSource(tmp_path / "p.csv", rule, "x,y"))
+
+
+def sent_first(
+    points: object,
+    ids: object = None,
+    memory: ServiceMemory | None = None,
+    **fields: object,
+) -> FirstPoints:
+    """Return points as a client loads them."""
+    columns = {} if ids is None else {"id": np.asarray(ids, np.int64)}
+    upload = sent(insert=arrow.table(columns | {"point": points_of(points)}))["insert"]
+    rule = {"min_cluster_size": SIZE, "min_samples": SAMPLES}
+    rule |= {name: fields.pop(name) for name in {*fields} & {*DensityRule().parameters}}
+    request = Request(**{"rule": rule, **fields})
+    return points_of_client(request, upload, 1, memory or ServiceMemory(0))
+
+
+def loaded(folder: Path, until: int | None = None) -> ServedPoints:
+    """Return points that a client has sent to a service before, by their journal."""
+    memory, origin = ServiceMemory(0), loaded_journals(folder.parent)[folder.name]
+    return begun(lambda: points_of_journal(folder, origin, until, 1, memory), memory)
+
+
+def test_points_of_a_client_are_those_of_a_file(source: PointSource) -> None:
+    points = np.load(source.path)
+    memory = ServiceMemory(0)
+    served = begun(lambda: sent_first(points, coordinates=["x", "y"]), memory)
+    assert labels(served) == labels(load(source))
+    assert served.describe()["coordinates"] == ["x", "y"]
+    served = begun(lambda: sent_first(points, range(500, 580)), memory)
+    assert labels(served)["id"] == list(range(500, 580))
+
+
+def test_points_of_a_client_outlive_the_service(tmp_path: Path) -> None:
+    """Rule, metric and names of dimensions are on disk, with and without a snapshot."""
+    points = np.concatenate([blob(0, 0, 40, 1), blob(9, 9, 40, 2)])
+    folder, memory = tmp_path / "pings", ServiceMemory(0)
+    rule = {
+        "metric": "manhattan", "coordinates": ["lon", "lat"],
+        "cluster_selection_method": "leaf", "cluster_selection_epsilon": 0.25,
+    }  # fmt: skip
+
+    def begin() -> FirstPoints:
+        return keep_first(sent_first(points, **rule), folder, memory)
+
+    served = ServedPoints.first(world(), "pings", begin, memory)
+    first = state(served)
+    close(served)
+    for number in range(3):
+        served = loaded(folder)
+        assert number or state(served) == first
+        update(served, blob(number, 9, 20, 4), remove=[number])
+        if number == 1:
+            path = served.journal.snapshot_path(served.version)
+            served.journal.restart(served.version, served.write_snapshot(path), path)
+        before = state(served)
+        close(served)
+        again = loaded(folder)
+        assert state(again) == before
+        close(again)
+    assert before[1]["coordinates"] == ["lon", "lat"]
+    fresh = mndmst.HDBSCAN(
+        SIZE, SAMPLES, metric="manhattan", cluster_selection_method="leaf",
+        cluster_selection_epsilon=0.25,
+    ).fit(again.current.points.points)  # fmt: skip
+    assert labels(again)["probability"] == fresh.probabilities_.tolist()
+    back = loaded(folder, until=2)  # the version of the snapshot
+    assert back.version == 2
+    close(back)
+
+
+def test_a_load_that_was_cut_off_leaves_the_name_free(tmp_path: Path) -> None:
+    """The origin is written last; whatever is there before it is replaced."""
+    first, memory = sent_first(blob(0, 0, 40, 1)), ServiceMemory(0)
+    folder = tmp_path / "pings"
+    keep_first(first, folder, memory).journal.close()
+    with pytest.raises(ConfigError, match="is the journal of others"):
+        keep_first(first, folder, memory)
+    left = sorted(path.name for path in folder.iterdir())
+    (folder / "graph").unlink()
+    (folder / "snapshot-0-0123456789abcdef").write_bytes(b"older")
+    (folder / "snapshot-0-fedcba9876543210.tmp").write_bytes(b"cut o")
+    assert loaded_journals(tmp_path) == {}
+    keep_first(first, folder, memory).journal.close()
+    assert len(left) == len(list(folder.iterdir()))
+    close(loaded(folder))
+    (folder / "graph").unlink()
+    (folder / "journal-3").write_bytes(b"of acknowledged batches")
+    with pytest.raises(ConfigError, match="is the journal of others"):
+        keep_first(first, folder, memory)
+
+
+def test_a_journal_of_a_client_without_its_snapshot_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "pings"
+    first = sent_first(blob(0, 0, 40, 1))
+    keep_first(first, folder, ServiceMemory(0)).journal.close()
+    (snapshot,) = folder.glob("snapshot-0-*")
+    snapshot.unlink()
+    with pytest.raises(InputError, match="has no snapshot of points"):
+        loaded(folder)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"metric": "mahalanobis"}, "metric mahalanobis: points in a service have"),
+        ({"min_samples": 40}, r"min_samples \(40\) must be at most"),
+        ({"rule": {"alpha": 2}}, "'alpha' is not a parameter of clusters; there are"),
+        ({"min_cluster_size": "2"}, "min_cluster_size '2' is not an integer"),
+        ({"min_cluster_size": 1}, "min_cluster_size 1: give at least 2"),
+        ({"cluster_selection_method": "leaves"}, "give eom or leaf"),
+        ({"coordinates": ["x"]}, "coordinates: x are not the names of 2 dimensions"),
+        ({"coordinates": ["x", "x"]}, "coordinates: x, x are not the names"),
+        ({"ids": [1, *range(39)]}, "ids: id 1 is given twice"),
+        ({"ids": [-1, *range(39)]}, "ids: id -1; ids are integers from 0"),
+        ({"points": [[np.nan, 0]]}, "point 0 has a coordinate that is NaN"),
+        ({"points": np.zeros((0, 2))}, r"\w"),
+        ({"points": [[0, 0]] * 5, "metric": "cosine"}, "point 0"),
+    ],
+)
+def test_bad_points_of_a_client_are_refused(
+    given: dict[str, object], reason: str
+) -> None:
+    points = {"points": blob(0, 0, 40, 1)}
+    with pytest.raises(ValueError, match=reason) as refused:
+        sent_first(**{**points, **given})
+    assert "\n" not in str(refused.value)
+
+
+def test_the_command_and_the_protocol_have_the_parameters_of_clusters() -> None:
+    assert list(SERVED) == list(DensityRule().parameters)
+    body = b'{"graph": "p", "upload": "%s", "rule": {"a": "Infinity", "b": null}}'
+    fields = ACTIONS["load"][1]
+    request = read_request("load", body % (b"0" * 32), fields)
+    assert request["rule"] == {"a": math.inf, "b": None}
+    with pytest.raises(ConfigError, match="load: rule is"):
+        read_request(
+            "load", b'{"graph": "p", "upload": "%s", "rule": []}' % (b"0" * 32), fields
+        )
