@@ -23,6 +23,9 @@ from mndmst.__main__ import main
 from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parser
 from mndmst.points.point_files import example_points
+from mndmst.service.client import Graph, Service
+from mndmst.service.points_client import Points
+from mndmst.service.protocol import ACTIONS, QUERY, TABLE, UPLOAD
 from mndmst.solver.checkpoint import Checkpoint
 
 GOLDEN = Path(__file__).parent / "data/golden"
@@ -165,10 +168,16 @@ def write_journal() -> None:
 
 
 def python_names() -> dict[str, list[str]]:
-    """Return the parameters of each public function, class and method by its name."""
+    """Return the parameters of each public function, class and method by its name.
+
+    Classes are also those of the objects that `connect` leads to.
+    """
     found = {}
-    for name in sorted(set(mndmst.__all__) - {"__version__"}):
-        value = getattr(mndmst, name)
+    public = {name: getattr(mndmst, name) for name in mndmst.__all__}
+    public |= {each.__name__: each for each in (Service, Graph, Points)}
+    for name, value in sorted(public.items()):
+        if name == "__version__":
+            continue
         found[name] = parameters_of(value)
         own = [c for c in getattr(value, "__mro__", ()) if "mndmst" in c.__module__]
         for method in sorted({key for c in own for key in vars(c)}):
@@ -193,9 +202,26 @@ def options_of_commands() -> dict[str, list[str]]:
     }
 
 
+def protocol_fields() -> dict[str, dict[str, bool]]:
+    """Return the fields of each request of the service, and whether each is required.
+
+    Actions are named so, other requests by the call of Arrow Flight.
+    """
+    requests = {name: fields for name, (_, fields) in ACTIONS.items()}
+    requests |= {"do_put": UPLOAD, "get_flight_info": TABLE, "do_exchange": QUERY}
+    return {
+        request: {name: field.required for name, field in fields.items()}
+        for request, fields in requests.items()
+    }
+
+
 def write_names() -> None:
-    """Write the public names of Python and of the command line."""
-    names = {"python": python_names(), "commands": options_of_commands()}
+    """Write the public names of Python, of the command line and of the protocol."""
+    names = {
+        "python": python_names(),
+        "commands": options_of_commands(),
+        "protocol": protocol_fields(),
+    }
     (GOLDEN / "names.json").write_text(json.dumps(names, indent=1) + "\n")
 
 

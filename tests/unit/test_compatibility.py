@@ -5,10 +5,16 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import h5py
 import pytest
-from golden_files import GOLDEN, options_of_commands, python_names
+from golden_files import (
+    GOLDEN,
+    options_of_commands,
+    protocol_fields,
+    python_names,
+)
 from processes import ROOT
 
 import mndmst
@@ -67,9 +73,9 @@ def is_subsequence(few: list[str], many: list[str]) -> bool:
     return all(name in rest for name in few)
 
 
-def promised(kind: str) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = json.loads((GOLDEN / "names.json").read_text())[kind]
-    assert len(names) > 30
+def promised(kind: str) -> dict[str, Any]:
+    names: dict[str, Any] = json.loads((GOLDEN / "names.json").read_text())[kind]
+    assert len(names) > 10
     return names
 
 
@@ -85,6 +91,15 @@ def test_commands_and_options_of_this_major_version_stay() -> None:
     for command, options in promised("commands").items():
         lacking = set(options) - set(present.get(command, []))
         assert command in present and not lacking, f"{command} {lacking}: {ADVICE}"
+
+
+def test_requests_of_this_major_version_stay() -> None:
+    """A client of 1.0 sends no field that a later service does not know or misses."""
+    present = protocol_fields()
+    for request, fields in promised("protocol").items():
+        assert request in present and not set(fields) - set(present[request]), ADVICE
+        for field, required in present[request].items():
+            assert not required or fields.get(field), f"{request} {field}: {ADVICE}"
 
 
 # A golden file of each kind, and where its number is
