@@ -150,7 +150,10 @@ def check_files(draw: random.Random, folder: Path, commands: Commands) -> str:
     for day in range(1, draw.randint(3, 6)):
         gone = draw_gone(draw, model.labels_)
         new = draw_new(draw, str(model.metric), points)
-        if not len(new) and not gone:
+        size = model.min_cluster_size
+        if draw.random() < 0.3:
+            size = draw.randint(2, 9)
+        if not len(new) and not gone and size == model.min_cluster_size:
             continue
         removed = model.ids_[gone].tolist()
         draw.shuffle(removed)
@@ -165,6 +168,8 @@ def check_files(draw: random.Random, folder: Path, commands: Commands) -> str:
             "--overwrite",
             "-q",
         )
+        if size != model.min_cluster_size:
+            words += "--min-cluster-size", size
         if draw.random() < 0.4:
             refuse(draw, folder, commands, names, path, model)
         if len(new):
@@ -183,6 +188,7 @@ def check_files(draw: random.Random, folder: Path, commands: Commands) -> str:
         if not done:
             ended = commands.run(*words)
             expect(ended.status == 0, ended)
+        model.min_cluster_size = size
         model.update(new if len(new) else None, taken if len(new) else None, removed)
         points = np.concatenate([np.delete(points, gone, axis=0), new])
         check_model(path, model, same)

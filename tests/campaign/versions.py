@@ -127,7 +127,7 @@ def check_estimator(draw: random.Random, folder: Path) -> str:
         if draw.random() < 0.3:
             check_refusal(draw, model, dimensions)
         if draw.random() < 0.2:
-            model.min_cluster_size = draw.randint(2, 9)
+            change_rule(draw, model)
         gone = draw_gone(draw, model.labels_)
         new = draw_new(draw, metric, points)
         new_ids = list(range(next_id, next_id + len(new)))
@@ -150,6 +150,18 @@ def check_estimator(draw: random.Random, folder: Path) -> str:
     if draw.random() < 0.2:
         empty_and_fill(model, points)
     return f"{metric}, {'many' if many else 'few'} points"
+
+
+def change_rule(draw: random.Random, model: mndmst.HDBSCAN) -> None:
+    """Change a parameter of the clusters, which the next batch applies."""
+    name, values = draw.choice((
+        ("min_cluster_size", range(2, 10)),
+        ("min_samples", (None, 1, 3, LEAST - 1)),
+        ("cluster_selection_method", ("eom", "leaf")),
+        ("cluster_selection_epsilon", (0.0, 0.5)),
+        ("max_cluster_size", (0, 30)),
+    ))  # fmt: skip
+    model.set_params(**{name: draw.choice(values)})
 
 
 def empty_and_fill(model: mndmst.HDBSCAN, points: np.ndarray) -> None:

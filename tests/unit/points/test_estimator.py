@@ -822,6 +822,44 @@ def test_other_parameters_make_the_next_version_of_the_same_points(
     assert np.array_equal(model.probabilities_, fresh.probabilities_)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_and_events_depend_on_no_order_of_rows_or_ids(seed):
+    """The same points with the same ids come and go in two orders."""
+    random = np.random.default_rng(seed)
+    one, other = (mndmst.HDBSCAN(min_cluster_size=4, min_samples=2) for _ in range(2))
+    given, ids, rows = random.integers(0, 9, (90, 2)), np.arange(90), np.arange(90)
+    random.shuffle(rows)
+    one.fit(given, ids=ids)
+    other.fit(given[rows], ids=ids[rows])
+    # The labels of a fit are counted by smallest rows
+    first = dict(zip(one.labels_[rows].tolist(), other.labels_.tolist(), strict=True))
+    for version in range(1, 6):
+        new, rows = random.integers(0, 12, (25, 2)), random.permutation(25)
+        ids = 100 * version + random.permutation(25)
+        gone = random.choice(one.ids_, 25, replace=False)
+        one.update(new, ids, gone)
+        other.update(new[rows], ids[rows], random.permutation(gone))
+
+    def numbers(model, names):
+        labels = model.labels_[np.argsort(model.ids_)].tolist()
+        return [names.get(label, label) for label in labels]
+
+    def changes(model, names):
+        def named(numbers, sizes):
+            return frozenset(
+                zip([names.get(n, n) for n in numbers], sizes, strict=True)
+            )
+
+        return {
+            (e.version, e.kind, named(e.old, e.old_sizes), named(e.new, e.new_sizes))
+            for e in model.events_
+        }
+
+    assert numbers(one, first) == numbers(other, {})
+    assert len(one.events_) > 4
+    assert changes(one, first) == changes(other, {})
+
+
 def test_a_smaller_cluster_size_splits_and_a_larger_one_ends_clusters():
     given = np.append(blobs(0, 5, 10), blobs(0)[:15] + 20, axis=0)
     model = mndmst.HDBSCAN(min_cluster_size=10, min_samples=3).fit(given)
