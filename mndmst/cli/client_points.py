@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..host.errors import has_points
 from ..host.option_types import whole
-from .options import add_file, add_table_output
+from .options import add_file, add_overwrite, add_table_output
 from .parser import Parser
 from .point_options import add_served_points
 
@@ -91,6 +91,19 @@ def _add_events(events: argparse.ArgumentParser) -> None:
     add_table_output(events)
 
 
+def _add_forest(forest: argparse.ArgumentParser) -> None:
+    _add_points(forest)
+    forest.add_argument(
+        "-o", dest="forest", type=Path, required=True, metavar="FOREST.h5",
+        help="file of the forest, which verify proves",
+    )  # fmt: skip
+    forest.add_argument(
+        "--save", type=Path, required=True, metavar="FILE.npy",
+        help="file of the points",
+    )  # fmt: skip
+    add_overwrite(forest, "replace any files of these names")
+
+
 def _add_predict(predict: argparse.ArgumentParser) -> None:
     _add_table(predict)
     add_table_output(predict)
@@ -166,6 +179,17 @@ def _events(points: "Points", arguments: argparse.Namespace) -> None:
     _write(table, arguments)
 
 
+def _forest(points: "Points", arguments: argparse.Namespace) -> None:
+    from ..service.points_client import check_fetched
+
+    check_fetched(arguments.forest, arguments.save, arguments.overwrite)
+    found = points.fetch()
+    found.write(arguments.forest, arguments.save, arguments.overwrite)
+    print(
+        f"version={found.version} points={len(found.points)} edges={len(found.forest)}"
+    )
+
+
 def _predict(points: "Points", arguments: argparse.Namespace) -> None:
     from .tables import read_points
 
@@ -228,6 +252,8 @@ ACTIONS = (
     ("labels", "write the cluster of each point", _labels, _add_labels),
     ("events", "write which clusters split, merged, were born or died since a version",
      _events, _add_events),
+    ("forest", "write the points and their forest, which verify proves",
+     _forest, _add_forest),
     ("predict", "write the clusters that points would join", _predict, _add_predict),
     ("neighbours", "write the present points nearest to others",
      _neighbours, _add_neighbours),

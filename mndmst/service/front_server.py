@@ -298,8 +298,8 @@ class FrontServer(RankServer):
         graph = self.executor.served(request["graph"])
         ranks = range(self.executor.comm.size)
         if not isinstance(graph, ServedGraph):
-            schema, rows, ranks = graph.table_schema(request), -1, range(1)
-            details: ServiceAnswer = {"version": request["version"]}
+            schema, details = graph.ticket(request)
+            rows, ranks = -1, range(1)
         elif request["table"] == "forest":
             details = self._forest_details(graph, request.get("forest"))
             request["forest"] = details["forest"]

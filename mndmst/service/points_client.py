@@ -2,14 +2,21 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..api.inputs import as_column, as_count, as_points
-from ..host.errors import InputError, optional, shown
-from .connection import Connection
+from ..api.forest import Forest, labels_of
+from ..api.inputs import as_column, as_count, as_path, as_points
+from ..host.errors import ConfigError, InputError, optional, shown
+from ..io.atomic_output import AtomicOutput, check_outputs
+from ..io.names import names_of_values
+from ..io.output_kinds import FOREST, POINTS
+from ..io.results.forest_file import ForestHeader, write_forest_in
+from .connection import READ_TRIES, Connection, OtherVersionError
 from .protocol import NAME, Request, ServiceAnswer, batches_of
 from .remote_versions import RemoteVersions, of_version
 
@@ -31,6 +38,74 @@ class NearestPoints(NamedTuple):
 
     ids: np.ndarray
     distances: np.ndarray  # ascending
+
+
+@dataclass(frozen=True, eq=False)
+class FetchedPoints:
+    """The points of one version, and their forest.
+
+    Attributes
+    ----------
+    ids : ndarray of int64
+        The id of each point.
+    points : ndarray, shape (points, dimensions)
+    forest : Forest
+        The minimum spanning forest of mutual reachability distances. A vertex is the
+        position of a point in `points`.
+    """
+
+    version: int
+    ids: np.ndarray
+    points: np.ndarray
+    forest: Forest
+    metric: str
+    min_samples: int
+    uuid: str  # of the coordinates
+
+    def write(
+        self, forest: str | Path, points: str | Path, overwrite: bool = False
+    ) -> None:
+        """Write both to files, from which `mndmst verify` proves the forest.
+
+        Parameters
+        ----------
+        forest : str or Path
+            An .h5 file, as `mndmst hdbscan --forest` writes it, with the ids as names.
+        points : str or Path
+            An .npy file.
+        overwrite : bool
+            Replace any files of these names.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written, or would replace something else.
+        """
+        forest_path, points_path = as_path(forest, "forest"), as_path(points, "points")
+        check_fetched(forest_path, points_path, overwrite)
+        found, names = self.forest, None
+        config: dict[str, object] = {
+            "metric": self.metric,
+            "min_samples": self.min_samples,
+            "approximate": False,
+        }
+        count, total = len(self.points), found.total_weight
+        header = ForestHeader(self.uuid, count, total, found.digest, config)
+        if not np.array_equal(self.ids, np.arange(count)):
+            names = names_of_values(points_path, self.ids.tolist())
+        with AtomicOutput(overwrite=overwrite) as files:
+            edges = found.src, found.dst, found.weight
+            write_forest_in(files, forest_path, edges, header, names=names)
+            with files.file(points_path, POINTS) as new, new.open("wb") as file:
+                np.save(file, self.points)
+
+
+def check_fetched(forest: Path, points: Path, overwrite: bool) -> None:
+    """Raise MndmstError if the files of `FetchedPoints` cannot have their names."""
+    for path, suffix in ((forest, ".h5"), (points, ".npy")):
+        if path.suffix != suffix:
+            raise ConfigError(f"{path}: give a name that ends in {suffix}")
+    check_outputs([], [(forest, FOREST), (points, POINTS)], overwrite=overwrite)
 
 
 class Points(RemoteVersions):
@@ -164,6 +239,38 @@ class Points(RemoteVersions):
             "since": as_count(since, "since"),
         }
         return self.connection.read(request)
+
+    def fetch(self) -> FetchedPoints:
+        """Return all points of the present version, and their forest."""
+        for _ in range(READ_TRIES):
+            try:
+                return self._fetch_once()
+            except OtherVersionError as error:
+                stale = error
+        raise stale
+
+    def _fetch_once(self) -> FetchedPoints:
+        """Fetch both; raise OtherVersionError if tickets of others end ours."""
+        whole: Request = {"graph": self.name, "table": "points"}
+        version = self.connection.metadata(self.connection.info(whole))["version"]
+        points = self.connection.read({**whole, "version": version})
+        edges: Request = {"graph": self.name, "table": "forest", "version": version}
+        facts = self.connection.metadata(self.connection.info(edges))
+        src, dst, weight = (
+            np.require(column.to_numpy(), requirements="A")
+            for column in self.connection.read(edges).columns
+        )
+        lists, count = points["point"].combine_chunks(), points.num_rows
+        rows = np.require(lists.flatten().to_numpy(), requirements="A")
+        return FetchedPoints(
+            version,
+            points["id"].to_numpy(),
+            rows.reshape(count, lists.type.list_size),
+            Forest(src, dst, weight, labels_of(count, src, dst)),
+            facts["metric"],
+            facts["min_samples"],
+            facts["graph_uuid"],
+        )
 
     def predict(self, points: object) -> "pyarrow.Table":
         """Return the clusters that points would join, and probabilities.

@@ -274,7 +274,7 @@ TABLE = {
         "text",
         True,
         "edges, forest, labels, clusters, forest_changes or tree_changes; of points "
-        "labels or events",
+        "labels, events, points or forest",
     ),
     "version": Field("version", False, "the version that the table belongs to"),
     "since": Field("version", False, "changes, events: the version to compare with"),

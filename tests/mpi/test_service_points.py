@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
+from processes import command
 from services import Served, client, rows, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
@@ -123,6 +124,17 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
     assert "x, y" in done.stderr  # the columns that are taken
     facts = connected.points("shell").info()
     assert (facts["metric"], facts["coordinates"]) == ("chebyshev", ["x", "y"])
+    for words in (("more", "-o", folder / "f.h5"), ("shell", "-o", folder / "g.h5")):
+        points_file = folder / f"{words[0]}.npy"
+        done = client(service, "forest", *words, "--save", points_file)
+        assert done.stdout.endswith(f"edges={len(np.load(points_file)) - 1}\n")
+        proved = command("verify", points_file, words[2])
+        assert proved.stdout.startswith("VERDICT ok "), proved
+    done = client(service, "forest", *words, "--save", folder / "points.csv")
+    assert "points.csv: give a name that ends in .npy" in done.stderr
+    found = more.fetch()
+    assert found.version == 1 and found.ids.tolist() == [*ids, 160]
+    assert found.points.tolist() == [*points.tolist(), [0, 0]]
     for name in ("more", "g"):
         with pytest.raises(ServiceError, match=f"the name {name} is taken"):
             connected.load_points(name, points)

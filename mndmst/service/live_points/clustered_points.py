@@ -12,6 +12,7 @@ from ...host.memory_costs import DIFFERENCE_BYTES, TRAINING_COPIES
 from ...points.clusters.cluster_numbers import ClusterEvent
 from ...points.clusters.density_clusters import DensityClusters
 from ...points.clusters.prediction import TrainingPoints, predicted_labels
+from ...points.point_files import uuid_of
 from ...points.versions.cluster_version import ClusterVersion
 from ...points.versions.point_batch import PointBatch, PointIds
 from ...points.versions.point_version import ForestRule
@@ -97,6 +98,11 @@ class ClusteredPoints:
     def noise(self) -> int:
         """How many points are noise."""
         return int((self.table.clusters < 0).sum())
+
+    @cached_property
+    def uuid(self) -> str:
+        """The uuid of the coordinates, which a file of their forest has."""
+        return uuid_of(self.points.points)
 
     @property
     def nbytes(self) -> int:

@@ -135,8 +135,9 @@ def points_of_client(
             "dimensions; name each once"
         )
     options = PointOptions(rule, metric, names)
-    points = checked_points(points, points.shape[1])
-    prepared(points.astype(np.float64, copy=False), metric)
+    # A snapshot has float64, of which the clusters are after a restart
+    points = checked_points(points, points.shape[1]).astype(np.float64, copy=False)
+    prepared(points, metric)
     ids = columns.get("id")
     first = _first(options, threads, points, ids, memory)
     return FirstPoints(0, _uuid_of(options, points, ids), first, names)

@@ -5,7 +5,7 @@ take part in the jobs.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,6 +77,8 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
             self.tables.add(points.table)
         # The newest version: one reference, which `publish` replaces
         self._newest = number, points
+        # The version of the last tickets for points or their forest, maybe an older one
+        self._ticketed: ClusteredPoints | None = None
 
     @classmethod
     def first(
@@ -154,6 +156,36 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         """Return the row of the operators' page."""
         return {**self.facts(), "journal_bytes": self.journal and self.journal.nbytes}
 
+    def ticket(self, request: Request) -> "tuple[pyarrow.Schema, ServiceAnswer]":
+        """Return the columns and facts of a table that a client gets a ticket for.
+
+        The version of points or of a forest stays for the ticket. Raises errors as
+        `table_schema`.
+        """
+        if request["table"] in WHOLE and "version" not in request:
+            self._ticketed = now = self.current
+            request["version"] = now.points.number
+        schema = self.table_schema(request)
+        facts: ServiceAnswer = {"version": request["version"]}
+        if request["table"] == "forest":
+            held = self._held(request["version"])
+            facts |= {
+                "metric": str(held.points.rule.metric),
+                "min_samples": held.points.rule.min_samples,
+                "graph_uuid": held.uuid,
+            }
+        return schema, facts
+
+    def _held(self, version: int) -> ClusteredPoints:
+        """Return the newest version, or that of the last tickets, if it is the one.
+
+        Raises StaleVersionError for others.
+        """
+        for each in (self.current, self._ticketed):
+            if each is not None and each.points.number == version:
+                return each
+        raise self.stale(version)
+
     def table_schema(self, request: Request) -> "pyarrow.Schema":
         """Return the columns of a table; the request gets its version.
 
@@ -168,10 +200,19 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
             return arrow.schema(
                 [("id", number), ("cluster", number), ("probability", real)]
             )
+        if request["table"] in WHOLE:
+            points = self._held(version).points.points
+            if request["table"] == "forest":
+                return arrow.schema(
+                    [("src", number), ("dst", number), ("weight", real)]
+                )
+            kind = arrow.from_numpy_dtype(points.dtype)
+            lists = arrow.list_(kind, points.shape[1])
+            return arrow.schema([("id", number), ("point", lists)])
         if request["table"] != "events":
             raise ConfigError(
                 f"no table of points is named {request['table']!r} in protocol "
-                f"{PROTOCOL}; there are labels and events"
+                f"{PROTOCOL}; there are labels, events, {' and '.join(WHOLE)}"
             )
         if "since" not in request:
             raise ConfigError("events: since is missing (the version that is known)")
@@ -188,10 +229,17 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         version = request["version"]
         if request["table"] == "labels":
             table = self._table(version)
-            columns = table.point_ids.ids, table.clusters, table.probabilities
+            given = [table.point_ids.ids, table.clusters, table.probabilities]
             nbytes, what = LABEL_BYTES * len(table.clusters), f"labels of {self.name}"
             return self._memory.hold_table(
-                nbytes, what, lambda: arrow.table(list(columns), schema=schema)
+                nbytes, what, lambda: arrow.table(given, schema=schema)
+            )
+        if request["table"] in WHOLE:
+            columns = _columns(self._held(version), request["table"])
+            return self._memory.hold_table(
+                2 * sum(column.nbytes for column in columns),
+                f"{request['table']} of {self.name}",
+                lambda: arrow.table(columns, schema=schema),
             )
         kept = self.events.between(request["since"], version)
         rows = [
@@ -312,11 +360,32 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
                 points = batch.points if len(batch.ids) else None
                 now.points.check(batch.removed, points, batch.ids)
                 count = len(now.points.points) + len(batch.ids)
-                samples, dimensions = now.rule.samples, batch.points.shape[1]
-                with hold_search(self._memory, samples, count, dimensions):
+                with self._work_on(count):
                     changed, events = now.changed(batch)
                 made = MadePoints(made.version, batch, changed, events)
         return made
+
+    @contextmanager
+    def _work_on(self, count: int) -> Iterator[None]:
+        """Count the work on the next version, of `count` points, while a block runs.
+
+        An older version that is held for tickets is dropped if there is no room else.
+        """
+        now = self.current
+
+        def hold() -> AbstractContextManager[None]:
+            dimensions = now.points.points.shape[1]
+            return hold_search(self._memory, now.rule.samples, count, dimensions)
+
+        with ExitStack() as work:
+            try:
+                work.enter_context(hold())
+            except ConfigError:
+                if self._ticketed is None or self._ticketed is now:
+                    raise
+                self._ticketed = None
+                work.enter_context(hold())
+            yield
 
     def publish(self, made: MadePoints) -> None:
         """See `ServedVersions.publish`."""
@@ -351,8 +420,21 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
         return named
 
 
+# Tables of one version as a whole
+WHOLE = ("points", "forest")
 EVENT_LISTS = ("old", "new", "old_sizes", "new_sizes")
 PREDICTED = ("cluster", "probability")
+
+
+def _columns(of: ClusteredPoints, table: str) -> "list[pyarrow.Array]":
+    """Return the columns of points, or of their forest, whose vertices are rows."""
+    if table == "forest":
+        forest = of.points.forest
+        return [arrow.array(each) for each in (forest.src, forest.dst, forest.weight)]
+    points = np.ascontiguousarray(of.points.points)
+    values = arrow.array(points.ravel())
+    lists = arrow.FixedSizeListArray.from_arrays(values, points.shape[1])
+    return [arrow.array(of.points.ids), lists]
 
 
 def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":

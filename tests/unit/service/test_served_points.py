@@ -17,12 +17,14 @@ from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.progress import Progress
 from mndmst.points.clusters.density_clusters import DensityRule
+from mndmst.points.point_files import uuid_of
 from mndmst.points.versions.point_batch import PointBatch
 from mndmst.service.journal import loaded_journals
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.live_points.first_points import (
     FirstPoints,
     PointSource,
+    hold_search,
     keep_first,
     points_of_client,
     points_of_file,
@@ -516,3 +518,65 @@ def test_the_command_and_the_protocol_have_the_parameters_of_clusters() -> None:
         read_request(
             "load", b'{"graph": "p", "upload": "%s", "rule": []}' % (b"0" * 32), fields
         )
+
+
+def fetched(
+    served: ServedPoints, table: str, version: int | None = None
+) -> arrow.Table:
+    """Return a table as a client reads it: by a ticket for a version."""
+    given = {} if version is None else {"version": version}
+    request = Request(graph="pings", table=table, **given)
+    schema, facts = served.ticket(request)
+    with served.held_table(request) as found:
+        assert found.schema.equals(schema) and facts["version"] == request["version"]
+        return found
+
+
+def test_points_and_forest_of_one_version_stay_for_their_tickets(
+    source: PointSource,
+) -> None:
+    served = load(source)
+    update(served, blob(0, 9, 20, 4), range(500, 520), [3, 5])
+    points, kept = fetched(served, "points"), served.current
+    for _ in range(3):
+        update(served, [[1, 2]])
+    forest = fetched(served, "forest", 1)
+    assert points["id"].to_pylist() == kept.points.ids.tolist()
+    assert points["point"].to_pylist() == kept.points.points.tolist()
+    for name in ("src", "dst", "weight"):
+        expected = getattr(kept.points.forest, name)
+        assert np.array_equal(forest[name].to_numpy(), expected)
+    facts = served.ticket(Request(graph="pings", table="forest", version=1))[1]
+    assert facts == {
+        "version": 1, "metric": "euclidean", "min_samples": SAMPLES,
+        "graph_uuid": uuid_of(kept.points.points),
+    }  # fmt: skip
+    assert fetched(served, "points").num_rows == 101  # tickets for the newest one
+    with pytest.raises(StaleVersionError, match="version 1 of pings is no longer held"):
+        fetched(served, "forest", 1)
+    with pytest.raises(ConfigError, match="there is no version 9 of pings yet"):
+        fetched(served, "points", 9)
+
+
+def test_a_version_of_tickets_gives_way_to_a_batch() -> None:
+    """It is dropped if the next version does not fit the memory beside it."""
+    points, new = np.random.default_rng(1).random((4000, 3)), [[0.5] * 3]
+    room = ServiceMemory(1 << 40, 1)
+    served = begun(lambda: sent_first(points, memory=room), room)
+    fetched(served, "points")
+    kept = served.current.nbytes
+    update(served, new)
+    with hold_search(room, SAMPLES, 4002, 3):
+        needed = room.of_graphs + room.of_requests
+    room.limit = needed  # beside the version of the tickets
+    update(served, new)
+    assert fetched(served, "forest", 0).num_rows == 3999
+    room.limit = needed - kept // 4
+    update(served, new)
+    assert served.version == 3
+    with pytest.raises(StaleVersionError):
+        fetched(served, "forest", 0)
+    room.limit = room.of_graphs + 1000
+    with pytest.raises(ConfigError, match="too little for a search of 4,004 points"):
+        update(served, new)
+    assert served.version == 3
