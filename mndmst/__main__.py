@@ -18,6 +18,7 @@ from errno import ENOMEM
 from typing import TYPE_CHECKING, NoReturn
 
 from .host.errors import MndmstError, StoppedError
+from .host.formatting import one_line
 from .host.launcher import launched_processes, launched_rank, prepare_environment
 from .host.signals import die_at_interrupt, stop_signals
 
@@ -72,12 +73,12 @@ def main(argv: list[str] | None = None) -> int:
             _say(
                 f"mndmst: error: {_rank()} ran out of memory ({lack}). Use more ranks, "
                 "more machines or fewer --threads, or set --memory below the free "
-                "memory and the limit of ulimit -v.\n"
+                "memory and the limit of ulimit -v."
             )
         elif isinstance(error, OSError) and not error.filename and _output_fails():
-            _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
+            _say(f"mndmst: error: the output cannot be written ({error.strerror})")
         else:
-            _say(_unforeseen(error, sys.argv[1:] if argv is None else argv))
+            _say(*_unforeseen(error, sys.argv[1:] if argv is None else argv))
         return _end(1)
     return status
 
@@ -98,17 +99,21 @@ def _lack_of_memory(error: BaseException) -> str | None:
     return None
 
 
-def _unforeseen(error: Exception, argv: list[str]) -> str:
-    """Return one line about an error that has no message yet; or its traceback."""
+def _unforeseen(error: Exception, argv: list[str]) -> tuple[str, str]:
+    """Return a line about an error that has no message yet, and a traceback if asked.
+
+    The traceback is empty without `--debug`.
+    """
     if "--debug" in argv or os.environ.get("MNDMST_DEBUG", "0") not in ("", "0"):
-        return f"mndmst: {_rank()} failed\n{traceback.format_exc()}"
+        return f"mndmst: {_rank()} failed", traceback.format_exc()
     named = getattr(error, "filename", None)
     files = [named] if named else [word for word in argv if os.path.exists(word)]  # noqa: PTH110
     what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON]
     return (
         f"mndmst: error: {', '.join(map(str, files)) or 'no file'}: {_rank()} failed "
         f"({what}). If the files are intact, this is a bug in mndmst: run the command "
-        "again with --debug, and report its output and that of mndmst info.\n"
+        "again with --debug, and report its output and that of mndmst info.",
+        "",
     )
 
 
@@ -135,7 +140,7 @@ def _refuse(error: MndmstError) -> int:
         size, rank = world.size, world.rank
     alone = error.ranks < size
     if alone or rank == 0:
-        _say(f"mndmst: {'' if isinstance(error, StoppedError) else 'error: '}{error}\n")
+        _say(f"mndmst: {'' if isinstance(error, StoppedError) else 'error: '}{error}")
     elif world is None:
         # Without MPI ranks cannot meet, and the first exit with an error ends the
         # others: rank 0 has to be the first.
@@ -167,16 +172,16 @@ def _end_after_interrupt() -> int:
     return _end(128 + signal.SIGINT)
 
 
-def _say(text: str) -> None:
+def _say(line: str, stack: str = "") -> None:
     """Write to stderr in one piece, so that lines of several ranks stay whole."""
     with contextlib.suppress(OSError):
         if "--log-json" in sys.argv:
             from .host.progress import notice, use_json_lines
 
             use_json_lines(True)
-            notice(text.strip().removeprefix("mndmst: "), "error")
+            notice(f"{line}\n{stack}".strip().removeprefix("mndmst: "), "error")
             return
-        sys.stderr.write(text)
+        sys.stderr.write(f"{one_line(line)}\n{stack}")
         sys.stderr.flush()
 
 

@@ -22,6 +22,7 @@ from ..comm.communicator import Comm
 from ..graph.model import Csr
 from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError, InputError
+from ..host.formatting import one_line
 from ..io.results.forest_file import ForestFile, read_forest
 from ..io.results.graph_names import names_of_graph
 from ..io.shards.row_reading import read_rows
@@ -102,7 +103,7 @@ class Verdict:
             + " order=maximum"
             * self.maximum
         )
-        return "\n".join([*self.problems, summary])
+        return "\n".join([*map(one_line, self.problems), summary])
 
 
 def verify(

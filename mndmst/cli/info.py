@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..host.errors import InputError, MissingExtraError
-from ..host.formatting import to_json
+from ..host.formatting import one_line, to_json
 from ..host.launcher import launched_processes
 from .options import add_flag
 from .parser import Commands
@@ -108,7 +108,7 @@ def print_facts(facts: dict[str, object], as_json: bool) -> int:
     width = max(map(len, facts))
     for name, value in facts.items():
         shown = "(see --json)" if isinstance(value, dict) else value
-        print(f"{name:<{width}}  {shown}")
+        print(f"{one_line(name):<{width}}  {one_line(str(shown))}")
     return 0
 
 

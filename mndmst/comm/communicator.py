@@ -383,7 +383,6 @@ class Comm:
 
 def _end_unguarded() -> None:
     """End this process: a thread other than the main one has called MPI."""
-    stack = "".join(traceback.format_stack()[:-2])
-    name = current_thread().name
-    notice(f"the thread {name} calls MPI; only the main may\n{stack}", "error")
+    notice(f"the thread {current_thread().name} calls MPI; only the main may", "error")
+    traceback.print_stack()
     os._exit(GUARD_STATUS)

@@ -130,6 +130,6 @@ def optional(module: str, extra: str, subject: str = "This needs") -> ModuleType
                 "it again."
             ) from error
         raise MissingExtraError(
-            f"{subject} {package}, which is not installed. Install it with\n"
-            f'    pip install "mndmst[{extra}]"'
+            f"{subject} {package}, which is not installed. Install it: "
+            f'pip install "mndmst[{extra}]"'
         ) from error

@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 
 _PLURALS = {"vertex": "vertices", "entry": "entries", "batch": "batches"}
-# Control characters but line feeds, and code points that XML excludes.
-_UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+# Control characters but line feeds, other line breaks, controls of the direction of
+# text, and code points that XML excludes.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 _BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -46,6 +49,15 @@ def sufficient_size(nbytes: int) -> str:
 def printable(text: str) -> str:
     """Return a text with escapes, such as \\u0001, for unprintable characters."""
     return _UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Return a text for a terminal: line feeds and unprintable characters escaped.
+
+    Texts of files, names and clients could otherwise move the cursor, or imitate a line
+    of mndmst.
+    """
+    return printable(text).replace("\n", "\\n")
 
 
 def to_json(value: object, indent: int | None = None) -> str:

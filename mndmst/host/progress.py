@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from .formatting import counted, to_json
+from .formatting import counted, one_line, to_json
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -29,7 +29,7 @@ def notice(text: str, event: str = "notice") -> None:
 
 def notice_line(text: str, event: str = "notice") -> str:
     """Return a notice as a line of the log: text after `mndmst: `, or JSON."""
-    line = json_line(event, text=text) if _json_lines else f"mndmst: {text}"
+    line = json_line(event, text=text) if _json_lines else f"mndmst: {one_line(text)}"
     return line + "\n"
 
 
@@ -76,7 +76,7 @@ class Progress:
         """Report the begin of a stage, unless the last line is recent."""
         text = " ".join([name, *(f"{key} {value}" for key, value in details.items())])
         if self.bar is not None:
-            self.bar.set_description_str(f"mndmst {text}")
+            self.bar.set_description_str(f"mndmst {one_line(text)}")
             return
         now = time.monotonic() - self.started
         is_new = self.json and name.partition(":")[0] != self.shown
@@ -119,7 +119,7 @@ class Progress:
             self._write_json("message", text=text)
             return
         seconds = time.monotonic() - self.started
-        line = f"mndmst [{seconds:7.2f} s] {text}"
+        line = f"mndmst [{seconds:7.2f} s] {one_line(text)}"
         if self.bar is not None:
             self.bar.write(line, self.stream)
             return

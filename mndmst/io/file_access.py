@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # More than any options file, recipe or list of properties has.
 LARGEST_TEXT = 4 << 20
+# More than any file counts; int64 has room for more beside it.
+LARGEST_COUNT = 1 << 62
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -293,18 +295,14 @@ def write_attributes(item: "h5py.Group", attributes: dict[str, object]) -> None:
 def read_attribute(item: "h5py.Group", name: str) -> object:
     """Return an attribute; text as str, and None if it is missing or not a scalar.
 
-    None also for a value of variable length; see `write_attributes`.
+    None also for a value of variable length; see `write_attributes`. Bytes that are not
+    UTF-8 become replacement characters.
     """
     import h5py  # a client of the service needs none
 
     value: object = _value(item, name) if name in item.attrs else None
     if isinstance(value, np.ndarray | h5py.Empty):
         return None
-    return _printable(value)
-
-
-def _printable(value: object) -> object:
-    """Return an attribute; bytes become text, wrong UTF-8 replacement characters."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
@@ -329,9 +327,9 @@ def text_attribute(item: "h5py.Group", name: str) -> str:
 
 
 def count_attribute(item: "h5py.Group", name: str) -> int:
-    """Return a non-negative integer attribute; raise ValueError for another value."""
+    """Return an integer attribute from 0 to `LARGEST_COUNT`; ValueError for another."""
     value = read_attribute(item, name)
-    if not isinstance(value, np.integer) or value < 0:
+    if not isinstance(value, np.integer) or not 0 <= value <= LARGEST_COUNT:
         raise ValueError(f"attribute {name} is not a count")
     return int(value)
 
@@ -362,10 +360,10 @@ def flag_attribute(item: "h5py.Group", name: str) -> bool:
 
 
 def read_attributes(item: "h5py.Group") -> dict[str, object]:
-    """Return all attributes of fixed length as plain values."""
-    values = {name: _value(item, name) for name in item.attrs}
+    """Return all attributes that `read_attribute` reads, as plain values."""
+    values = {name: read_attribute(item, name) for name in item.attrs}
     return {
-        name: _printable(value.item() if isinstance(value, np.generic) else value)
+        name: value.item() if isinstance(value, np.generic) else value
         for name, value in values.items()
         if value is not None
     }

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..host.errors import optional
-from ..host.formatting import counted
+from ..host.formatting import counted, one_line
 from ..host.progress import json_line
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class RequestLog:
             )
             line += " slow" * slow
             line += f" error={json.dumps(request.error)}" if request.error else ""
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(one_line(line) + "\n")
 
 
 # Meanings of the gauges, by name; the first word of a name is its label if it has one

@@ -38,7 +38,7 @@ import numpy as np
 from ...graph.order import WEIGHT_DTYPES, id_dtype
 from ...host.errors import ConfigError, MissingExtraError, MndmstError
 from ...host.formatting import size_text
-from ...host.memory import FREE_MEMORY
+from ...host.memory import FREE_MEMORY, Budget
 from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
@@ -77,9 +77,15 @@ class RandomEdges(EdgeFile):
     vertices_given = True
 
     def __init__(
-        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, float]
+        self,
+        kind: str,
+        seed: int,
+        dtype: np.dtype,
+        parameters: dict[str, float],
+        budget: Budget,
     ) -> None:
         self.name = self.kind = kind
+        self.budget = budget
         self.seed = seed
         self.weight_dtype: np.dtype = dtype
         self.parameters = parameters
@@ -170,13 +176,13 @@ class CliqueEdges(RandomEdges):
 
     def _check_room(self, cliques: int) -> None:
         """Raise ConfigError if the bounds of so many cliques do not fit the memory."""
-        nbytes, free = BOUND_BYTES * cliques, room(FREE_MEMORY)
+        nbytes, free = BOUND_BYTES * cliques, room(self.budget)
         if nbytes > free:
             raise ConfigError(
                 f"{self.kind}: {typed('scale')} {int(self.parameters['scale'])}: the "
                 f"bounds of about {cliques:,} cliques take {size_text(nbytes)} of "
-                f"memory, and {size_text(free)} are free. Give a smaller scale, or a "
-                f"larger {typed('clique')}."
+                f"memory, and {size_text(free)} may be taken. Give a smaller scale, or "
+                f"a larger {typed('clique')}."
             )
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -283,13 +289,17 @@ def import_kagen() -> ModuleType:
     except ImportError as error:
         raise MissingExtraError(
             f"Graphs of the kinds {', '.join(KAGEN_KINDS)} need KaGen, which is not "
-            'installed. Install it with\n    pip install "mndmst[generate]"'
+            'installed. Install it: pip install "mndmst[generate]"'
         ) from error
     return kagen
 
 
 def open_random(
-    kind: str, seed: int = 1, weights: str | np.dtype = "int32", **parameters: float
+    kind: str,
+    seed: int = 1,
+    weights: str | np.dtype = "int32",
+    budget: Budget = FREE_MEMORY,
+    **parameters: float,
 ) -> RandomEdges:
     """Return a random graph of one of `KINDS` as an edge file, made as it is read.
 
@@ -299,22 +309,17 @@ def open_random(
     most vertices of one, 2^(scale / 3) if 0; ``between`` is the chance of an edge to
     the next clique; ``keep`` the share of the edges that is kept.
     """
-    try:
-        dtype = np.dtype(weights)
-    except TypeError:
-        dtype = np.dtype(object)
-    if dtype not in WEIGHT_DTYPES:
-        raise ConfigError(
-            f"--weights {weights}: give one of "
-            f"{', '.join(known.name for known in WEIGHT_DTYPES)}"
-        )
+    dtypes = {dtype.name: dtype for dtype in WEIGHT_DTYPES}
+    if str(weights) not in dtypes:
+        raise ConfigError(f"--weights {weights}: give one of {', '.join(dtypes)}")
     if not 0 <= seed < 1 << 31:
         raise ConfigError(f"--seed {seed}: give a number from 0 to 2^31 - 1")
     given = _complete(kind, parameters)
     if kind in KAGEN_KINDS:
-        return KaGenEdges(kind, seed, dtype, given)
-    maker = CliqueEdges if kind == "ssca2" else NumberedEdges
-    return maker(kind, seed, dtype, given)
+        maker: type[RandomEdges] = KaGenEdges
+    else:
+        maker = CliqueEdges if kind == "ssca2" else NumberedEdges
+    return maker(kind, seed, dtypes[str(weights)], given, budget)
 
 
 def _complete(kind: str, parameters: dict[str, float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from ..file_access import (
     open_hdf5,
     read_attributes,
     reading,
+    text_attribute,
 )
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..names import IdRange
@@ -64,6 +65,7 @@ def describe_labels(path: Path) -> dict[str, object]:
         first_id = read_first_id(file)
         count = count_attribute(file, "num_vertices")
         facts["num_components"] = count_attribute(file, "num_components")
+        facts["digest"] = text_attribute(file, "digest")
         labels = checked_dataset(path, file, "labels", count, "Compute it again")
         for low in range(0, len(labels), PIECE):
             piece = read_dataset(path, labels, low, low + PIECE) - np.int64(first_id)

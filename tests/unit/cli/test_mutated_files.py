@@ -10,6 +10,7 @@ import pytest
 from processes import finish, python, start
 
 from mndmst.__main__ import main
+from mndmst.host.formatting import printable
 
 PROGRAM = Path(__file__).with_name("zeroed_files_program.py")
 
@@ -24,6 +25,7 @@ VALUES = {
     "structure": np.array([(1, 2.0)], [("a", "i4"), ("b", "f8")]),
     "bytes": b"\xff\xfe",
     "text": np.bytes_("other"),
+    "terminal": np.bytes_(b"\x1b[2J\nmndmst: error: x \xe2\x80\xae"),
     "varying": "other",
 }
 COMMANDS: dict[str, list[str]] = {
@@ -55,10 +57,13 @@ def outcome(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
     capsys.readouterr()
     status = main(words)
     printed = capsys.readouterr()
+    for text in printed:  # a file moves no cursor
+        assert text == printable(text)
     assert "bug in mndmst" not in printed.err
     assert "Traceback" not in printed.err
     refuted = "VERDICT refuted" in printed.out
-    assert bool(status) == (printed.err.count("mndmst: error: ") == 1 or refuted)
+    errors = [e for e in printed.err.splitlines() if e.startswith("mndmst: error: ")]
+    assert bool(status) == (len(errors) == 1 or refuted)
     return status, printed.err
 
 
@@ -183,6 +188,21 @@ def test_mutated_attributes_of_a_graph(
                 del file.attrs[name]
                 file.attrs[name] = value
             outcome([*words, *overwrite(command)], capsys)
+
+
+def test_mutated_attributes_of_labels(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["components", "G", "-o", "labels.h5", "-q"]) == 0
+    whole = Path("labels.h5").read_bytes()
+    with h5py.File("labels.h5") as file:
+        names = list(file.attrs)
+    for name in names:
+        for value in VALUES.values():
+            Path("labels.h5").write_bytes(whole)
+            with h5py.File("labels.h5", "r+") as file:
+                file.attrs[name] = value
+            outcome(["info", "labels.h5"], capsys)
 
 
 @pytest.fixture
