@@ -195,6 +195,7 @@ class StoredModel:
             and (above[1:] < np.arange(1, clusters)).all()
             and (self.labels < len(self.numbers.numbers)).all()
             and self.numbers.consistent(clusters)
+            and self.non_finite in PARAMETERS["non_finite"].choices
             and (self.non_finite != "error" or np.isfinite(self.points).all())
             and not np.isnan(tree.distance).any()
             and PARAMETERS["cluster_selection_epsilon"].allows(self.epsilon)

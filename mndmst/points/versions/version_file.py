@@ -30,7 +30,7 @@ import h5py
 import numpy as np
 
 from ...api.forest import Forest, labels_of
-from ...host.errors import ConfigError, InputError, about
+from ...host.errors import ConfigError, InputError, MndmstError, about
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import TRAINING_COPIES
 from ...io.file_access import (
@@ -56,6 +56,7 @@ from ..clusters.density_clusters import (
 )
 from ..clusters.parameters import PARAMETERS
 from ..clusters.prediction_file import REMAKE, StoredModel
+from ..pairwise_forest import check_forest
 from ..point_forest import PointForest
 from .point_batch import PointIds
 from .point_version import ForestRule, PointVersion
@@ -106,7 +107,7 @@ class StoredVersion:
         src = column("version/src", len(weight)).astype(np.int64, copy=False)
         dst = column("version/dst", len(weight)).astype(np.int64, copy=False)
         ends = ((src >= 0) & (src < dst) & (dst < count)).all()
-        if not ends or np.isnan(weight).any() or len(weight) >= count:
+        if not ends or not (weight >= 0).all() or len(weight) >= count:
             raise _damaged(model)
         labels = labels_of(count, src, dst)
         roots = np.count_nonzero(labels == np.arange(count))
@@ -158,8 +159,21 @@ class StoredVersion:
     def version(self, model: StoredModel, rule: ForestRule) -> PointVersion:
         """Return the version; `rule` has the model's metric and `min_samples`.
 
-        Raises InputError if a point is not finite, or two have one id.
+        Raises InputError if a point is not finite, two have one id, or the metric
+        cannot measure the points.
         """
+        try:
+            for parameters in (model.parameters, self.given_params):
+                check_forest(
+                    model.points,
+                    model.metric,
+                    alpha=model.alpha,
+                    parameters=parameters,
+                )
+        except MndmstError as error:
+            raise _damaged(model) from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise _damaged(model) from error
         with about(model.path):
             self.user_ids.check()
             first = PointVersion.first(
