@@ -380,11 +380,10 @@ def _generate(arguments: argparse.Namespace) -> int:
     names = [name.replace("-", "_") for name, _, _ in PARAMETERS]
     given = {name: getattr(arguments, name) for name in names}
     wanted = {name: value for name, value in given.items() if value is not None}
+    kind, seed, weights = arguments.kind, arguments.seed, arguments.weights
     return build(
         arguments,
-        lambda _: Source(
-            open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
-        ),
+        lambda budget: Source(open_random(kind, seed, weights, budget, **wanted)),
     )
 
 

@@ -1,6 +1,7 @@
 """Files of options (`--config`) and recipes of graphs, both TOML."""
 
 from mndmst.host.errors import MndmstError
+from mndmst.host.memory import Budget
 from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
 from mndmst.solver.config import Config
 
@@ -8,6 +9,7 @@ from .inputs import ROOT, check_refusal, scratch_file
 
 # A recipe may ask for a large graph, which is not generated here
 MOST_VERTICES = 1 << 12
+MEMORY = Budget(1 << 30)
 
 
 def one_input(data: bytes) -> None:
@@ -19,7 +21,7 @@ def one_input(data: bytes) -> None:
         check_refusal(error, path.name)
     try:
         recipe = load_recipe(path)
-        graph = open_recipe(recipe)
+        graph = open_recipe(recipe, budget=MEMORY)
         if graph.num_vertices is not None and graph.num_vertices <= MOST_VERTICES:
             assert graph.name
     except MndmstError as error:

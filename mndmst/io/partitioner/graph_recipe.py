@@ -99,7 +99,7 @@ def open_recipe(
                 f"{recipe.path}: the graph is generated. Leave out --source."
             )
         try:
-            made = open_random(**recipe.generate)  # type: ignore[arg-type]
+            made = open_random(budget=budget, **recipe.generate)  # type: ignore[arg-type]
         except ConfigError as error:
             raise ConfigError(f"{recipe.path}: {error}") from error
         made.name = f"{recipe.path}: {made.name}"

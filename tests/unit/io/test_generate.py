@@ -12,6 +12,7 @@ from processes import ROOT
 from mndmst.comm.world import SingleProcess
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
+from mndmst.host.memory import Budget
 from mndmst.io.formats import read_edges
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -93,6 +94,7 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("gnm", {"n": 10, "m": 20, "side": 3}, "gnm does not take --side; its"),
      ("gnm", {"n": 10, "m": 20, "seed": -1}, "--seed -1: give a number from 0"),
      ("gnm", {"n": 10, "m": 20, "weights": "int8"}, "--weights int8: give one"),
+     ("gnm", {"n": 10, "m": 20, "weights": "2free 32"}, "--weights 2free 32: give"),
      ("gnm", {"n": -10, "m": 20}, "gnm: --n -10: give a number from 0"),
      ("gnm", {"n": 10, "m": 46}, "--m 46: give a number from 0 to 45"),
      ("rmat", {"scale": 70}, "rmat: --scale 70: give a number from 1 to 44"),
@@ -102,6 +104,8 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("road", {"side": 0}, "--side 0"), ("road", {"side": 3, "keep": 2}, "keep 2"),
      ("ssca2", {"scale": -5}, "--scale -5: give a number from 1 to 40"),
      ("ssca2", {"scale": 40, "clique": 1}, "bounds of about 1,099,511,627,776 cliques"),
+     ("ssca2", {"scale": 28, "clique": 1, "budget": Budget(1 << 30)},
+      "take 6 GiB of memory, and .* may be taken"),
      ("ssca2", {"scale": 5, "clique": -1}, "--clique -1: give a number 0 or more"),
      ("rgg2d", {"n": 0}, "rgg2d: --n 0: give a number 3 or more"),
      ("rgg2d", {"n": 10}, "rgg2d: --degree 16.0: give a number from 0.2 to 8.0"),
