@@ -8,7 +8,7 @@ from ..host.errors import has_points
 from ..host.option_types import whole
 from .options import add_file, add_overwrite, add_table_output
 from .parser import Parser
-from .point_options import add_served_points
+from .point_options import SERVED, add_parameter, add_served_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +72,16 @@ def _add_for_version(action: argparse.ArgumentParser) -> None:
         "--for-version", type=_WHOLE, metavar="N",
         help="version that the batch belongs to; the service refuses another",
     )  # fmt: skip
+
+
+def _add_set_params(set_params: argparse.ArgumentParser) -> None:
+    from ..points.clusters.parameters import PARAMETERS
+
+    _add_points(set_params)
+    for name in SERVED:
+        add_parameter(cast(Parser, set_params), PARAMETERS[name])
+    # None: not given, so as before
+    set_params.set_defaults(**dict.fromkeys(SERVED))
 
 
 def _add_labels(labels: argparse.ArgumentParser) -> None:
@@ -169,6 +179,17 @@ def _remove(points: "Points", arguments: argparse.Namespace) -> None:
     print(f"version={points.remove(ids, version=arguments.for_version)}")
 
 
+def _set_params(points: "Points", arguments: argparse.Namespace) -> None:
+    from ..host.progress import notice
+
+    given = {name: getattr(arguments, name) for name in SERVED}
+    before = points.info()["min_samples"]
+    version = points.set_params(**{n: v for n, v in given.items() if v is not None})
+    if (now := points.info()["min_samples"]) != before:
+        notice(f"min_samples is {now} now, so a new search has found the forest")
+    print(f"version={version}")
+
+
 def _labels(points: "Points", arguments: argparse.Namespace) -> None:
     table = points.labels(_given_ids(arguments), arguments.of_version)
     _write(table, arguments)
@@ -243,10 +264,15 @@ def _write(table: Any, arguments: argparse.Namespace) -> None:
     write_table(with_texts(table) if text else table, arguments.output)
 
 
-LOAD = ("load", "load points, whose clusters then follow their changes", _load,
-        _add_load)  # fmt: skip
+# Their options are those of the package of points
+WITH_POINTS = (
+    ("load", "load points, whose clusters then follow their changes",
+     _load, _add_load),
+    ("set-params", "change parameters of clusters",
+     _set_params, _add_set_params),
+)  # fmt: skip
 ACTIONS = (
-    *((LOAD,) if has_points() else ()),
+    *(WITH_POINTS if has_points() else ()),
     ("insert", "insert points, and print their ids", _insert, _add_insert),
     ("remove", "remove points by id", _remove, _add_remove),
     ("labels", "write the cluster of each point", _labels, _add_labels),

@@ -271,7 +271,7 @@ class Executor:
             names = [name for name in (*KINDS, "remove") if name in fields]
             sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
             try:
-                batch = served.read(sent)
+                batch = served.read(fields, sent)
             except MndmstError as error:  # which all ranks raise
                 batch = error
         served.prepare(JobProgress(job), self._proceed(job))

@@ -185,6 +185,31 @@ class Points(RemoteVersions):
             new = np.arange(first, first + result["inserted"])
         return PointsUpdate(int(result["version"]), new)
 
+    def set_params(self, **parameters: object) -> int:
+        """Change parameters of clusters from now on; return the new version.
+
+        Clusters become those of a fresh fit with these parameters, and numbers and
+        events follow as after a batch. A change of `min_samples`, or of
+        `min_cluster_size` where `min_samples` was not given and follows it, needs a new
+        search of all points; other changes need none.
+
+        Parameters
+        ----------
+        **parameters
+            Those of `HDBSCAN`: min_cluster_size, min_samples,
+            cluster_selection_method, cluster_selection_epsilon,
+            cluster_selection_epsilon_max, cluster_selection_persistence,
+            allow_single_cluster and max_cluster_size.
+
+        Raises
+        ------
+        MndmstError
+            If there is no such parameter, or a value is refused; then nothing has
+            changed.
+        """
+        answer = self.connection.ask("update", graph=self.name, rule=parameters)
+        return int(answer["version"])
+
     def labels(self, ids: object = None, version: int | None = None) -> "pyarrow.Table":
         """Return the clusters of points as an Arrow table: id, cluster, probability.
 

@@ -151,6 +151,7 @@ class ServiceAnswer(TypedDict, total=False):
     metric: str
     min_samples: int
     min_cluster_size: int
+    rule: Mapping[str, object]  # all parameters of clusters
     clusters: int
     noise: int
     next_id: int
@@ -224,6 +225,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             "delete": Field("upload", False, "upload (src, dst)"),
             "set_weights": Field("upload", False, "upload (src, dst, weight)"),
             "remove": Field("upload", False, "upload (id) of points to remove"),
+            "rule": _RULE,
             **_REPORTED,
         },
     ),

@@ -23,7 +23,7 @@ from ..changes.forest_difference import ForestDifference
 from ..changes.rows import ChangingRows
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
-from ..host.errors import ConfigError, MndmstError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.progress import Progress
 from ..io.partitioner.write_parts import write_rows
 from ..io.results.graph_names import names_of_graph, vertex_ids
@@ -38,7 +38,7 @@ from .graph_version import ForestView, GraphVersion, hold_index
 from .journal import JournalKind
 from .limits import ServiceMemory
 from .loaded_graph import EdgeChoice, LoadedGraph, WeightedRows
-from .protocol import ServiceAnswer
+from .protocol import Request, ServiceAnswer
 from .records import pack, unpack
 from .served_versions import SentColumns, ServedVersions
 from .solved_forest import SolvedForest
@@ -183,8 +183,10 @@ class ServedGraph(ServedVersions[Batch, Applied]):
 
     # For the main thread of every rank: collective
 
-    def read(self, sent: SentColumns) -> Batch:
+    def read(self, fields: Request, sent: SentColumns) -> Batch:
         """See `ServedVersions.read`."""
+        if "rule" in fields:
+            raise InputError(f"rule is for points, and {self.name} is a graph")
         for upload in sent.values():
             self.check_upload("changes", upload)
         return replace(read_batch(sent), names=names_of_graph(self.loaded.run.graph))

@@ -15,7 +15,7 @@ from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.progress import Progress
 from .journal import Changes, Journal
-from .protocol import ServiceAnswer
+from .protocol import Request, ServiceAnswer
 from .uploads import HeldUpload
 from .version_history import StaleVersionError
 
@@ -97,10 +97,10 @@ class ServedVersions(ABC, Generic[Changes, MadeVersion]):
     # For the main thread of every rank
 
     @abstractmethod
-    def read(self, sent: SentColumns) -> Changes:
+    def read(self, fields: Request, sent: SentColumns) -> Changes:
         """Return the batch that a client has sent to rank 0, which calls it alone.
 
-        Raises InputError if the uploads are not a batch.
+        `fields` are those of the request. Raises InputError if it is not a batch.
         """
 
     @abstractmethod

@@ -132,8 +132,18 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
         assert proved.stdout.startswith("VERDICT ok "), proved
     done = client(service, "forest", *words, "--save", folder / "points.csv")
     assert "points.csv: give a name that ends in .npy" in done.stderr
+    assert more.set_params(min_cluster_size=12, cluster_selection_epsilon=2.5) == 2
+    assert more.info()["rule"]["cluster_selection_epsilon_max"] == "Infinity"
+    done = client(service, "set-params", "shell", "--min-samples", 4)
+    assert done.stdout == "version=1\n" and "min_samples is 4 now" in done.stderr
+    done = client(service, "set-params", "shell", "--min-cluster-size", 12)
+    assert (done.stdout, done.stderr) == ("version=2\n", "")
+    with pytest.raises(ServiceError, match="rule is for points, and g is a graph"):
+        connected.connection.ask("update", graph="g", rule={"min_samples": 2})
+    with pytest.raises(ServiceError, match="no changes: give insert, remove or rule"):
+        more.set_params()
     found = more.fetch()
-    assert found.version == 1 and found.ids.tolist() == [*ids, 160]
+    assert found.version == 2 and found.ids.tolist() == [*ids, 160]
     assert found.points.tolist() == [*points.tolist(), [0, 0]]
     for name in ("more", "g"):
         with pytest.raises(ServiceError, match=f"the name {name} is taken"):

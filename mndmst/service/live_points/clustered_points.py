@@ -14,8 +14,9 @@ from ...points.clusters.density_clusters import DensityClusters
 from ...points.clusters.prediction import TrainingPoints, predicted_labels
 from ...points.point_files import uuid_of
 from ...points.versions.cluster_version import ClusterVersion
-from ...points.versions.point_batch import PointBatch, PointIds
+from ...points.versions.point_batch import PointIds
 from ...points.versions.point_version import ForestRule
+from .point_records import PointsChange
 
 EVENT_BYTES = 500  # an event, its numbers and sizes
 
@@ -76,17 +77,18 @@ class ClusteredPoints:
             version.flat.probabilities,
         )
 
-    def changed(self, batch: PointBatch) -> "tuple[ClusteredPoints, VersionEvents]":
+    def changed(self, change: PointsChange) -> "tuple[ClusteredPoints, VersionEvents]":
         """Return the next version, and what has become of the clusters.
 
-        Raises InputError if the batch does not suit this version; ConfigError if too
-        few points would stay.
+        Other core distances need a new search of all points. Raises InputError if the
+        batch does not suit this version; ConfigError if too few points would stay.
         """
+        batch, rule = change.batch, change.rule or self.rule
         count = len(self.points.points) - len(batch.removed) + len(batch.ids)
         if count == 0:
             raise ConfigError("the batch removes all points; at least one must stay")
-        self.rule.check_points(count)
-        version, events = self._version.changed(batch)
+        rule.check_points(count)
+        version, events = self._version.changed(batch, rule)
         return ClusteredPoints(version), VersionEvents(tuple(events))
 
     @property

@@ -22,7 +22,7 @@ from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS, prepared
 from ...points.point_files import PointTable, read_point_table, uuid_of
 from ...points.versions.cluster_version import ClusterVersion
-from ...points.versions.point_batch import PointBatch, PointIds, checked_points
+from ...points.versions.point_batch import PointIds, checked_points
 from ...points.versions.point_version import ForestRule, PointVersion
 from ..journal import Journal
 from ..limits import ServiceMemory
@@ -32,6 +32,7 @@ from .clustered_points import ClusteredPoints
 from .point_records import (
     POINT_JOURNAL,
     PointOptions,
+    PointsChange,
     PointSnapshot,
     read_snapshot,
     write_snapshot,
@@ -59,7 +60,7 @@ class FirstPoints(NamedTuple):
     uuid: str
     points: ClusteredPoints
     coordinates: tuple[str, ...]  # the names of the dimensions, if they have names
-    journal: Journal[PointBatch] | None = None
+    journal: Journal[PointsChange] | None = None
 
 
 def check_metric(metric: str, subject: str) -> None:

@@ -101,25 +101,43 @@ def _as_array(lists: "pyarrow.LargeListArray", kind: str) -> np.ndarray:
 BATCH = {"removed": "int64", "ids": "int64", "points": "float64"}
 
 
-def pack_batch(batch: PointBatch) -> bytes:
-    """Return a batch as bytes."""
+class PointsChange(NamedTuple):
+    """A batch of points that come and go, and the rule of clusters from then on."""
+
+    batch: PointBatch
+    rule: DensityRule | None = None  # None if it is as before
+
+
+def pack_change(change: PointsChange) -> bytes:
+    """Return a change as bytes."""
+    batch, rule = change
     points = np.asarray(batch.points, np.float64)
-    return pack_columns({"removed": batch.removed, "ids": batch.ids, "points": points})
+    columns = {"removed": batch.removed, "ids": batch.ids, "points": points}
+    return pack_columns(columns, None if rule is None else {"rule": rule.differing})
 
 
-def unpack_batch(body: bytes, where: str) -> PointBatch:
-    """Return the batch in the body of a record; raise ValueError if it is not one."""
+def unpack_change(body: bytes, where: str) -> PointsChange:
+    """Return the change in the body of a record; raise ValueError if it is not one."""
     batch = PointBatch(**unpack_columns(body, BATCH))
     if len(batch.ids) != len(batch.points):
         raise ValueError("has another number of ids than of points")
-    return batch
+    facts = unpack_facts(body)
+    return PointsChange(batch, _rule_of(facts) if facts else None)
+
+
+def _rule_of(facts: Mapping[str, object]) -> DensityRule:
+    """Return the rule of some facts; raise ValueError if they have none."""
+    rule = facts.get("rule")
+    if not isinstance(rule, dict):
+        raise ValueError("has no rule of clusters")
+    return DensityRule().changed(rule)
 
 
 POINT_JOURNAL = JournalKind(
     "other points, or of points with other options. Give another --journal, or the "
     "points, --columns, --metric and options of clusters that it began with.",
-    pack_batch,
-    unpack_batch,
+    pack_change,
+    unpack_change,
     Path.unlink,
 )
 
@@ -144,18 +162,15 @@ class PointOptions:
     @classmethod
     def of_facts(cls, facts: Mapping[str, object]) -> "PointOptions":
         """Return the options that have some facts; raise ValueError if none have."""
-        metric, names, rule = (
-            facts.get(name) for name in ("metric", "coordinates", "rule")
-        )
+        metric, names = facts.get("metric"), facts.get("coordinates")
         if (
             not isinstance(metric, str)
             or metric not in METRICS
             or not isinstance(names, list)
             or not all(isinstance(name, str) for name in names)
-            or not isinstance(rule, dict)
         ):
             raise ValueError("has no options of points")
-        return cls(DensityRule().changed(rule), metric, tuple(names))
+        return cls(_rule_of(facts), metric, tuple(names))
 
 
 class PointSnapshot(NamedTuple):

@@ -16,7 +16,6 @@ from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ...host.formatting import counted
 from ...host.progress import Progress
 from ...points.point_files import LARGEST
-from ...points.versions.point_batch import PointBatch
 from ..limits import ServiceMemory
 from ..protocol import PROTOCOL, JsonObject, Request, ServiceAnswer
 from ..served_versions import SentColumns, ServedVersions
@@ -24,7 +23,7 @@ from ..uploads import points_of_lists
 from ..version_history import StaleVersionError, VersionHistory
 from .clustered_points import ClusteredPoints, ClusterTable, VersionEvents
 from .first_points import FirstPoints, hold_search, hold_snapshot, snapshot_of
-from .point_records import write_snapshot
+from .point_records import PointsChange, write_snapshot
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,12 +38,12 @@ class MadePoints(NamedTuple):
     """The version that a batch has made; its content on rank 0 alone."""
 
     version: int
-    batch: PointBatch | None = None
+    change: PointsChange | None = None
     points: ClusteredPoints | None = None
     events: VersionEvents | None = None
 
 
-class ServedPoints(ServedVersions[PointBatch, MadePoints]):
+class ServedPoints(ServedVersions[PointsChange, MadePoints]):
     """The newest version of some points, the last labels and events, and the journal.
 
     `first` has the content on rank 0, and is None on other ranks; `start` is the number
@@ -147,6 +146,7 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
             "metric": str(now.points.rule.metric),
             "min_samples": now.rule.samples,
             "min_cluster_size": now.rule.min_cluster_size,
+            "rule": dict(now.rule.parameters),
             "next_id": now.points.next_id,
             "events_since": self.events.oldest,
             "labels_since": self.tables.oldest + 1,
@@ -322,7 +322,7 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
 
     # For the main thread of every rank
 
-    def read(self, sent: SentColumns) -> PointBatch:
+    def read(self, fields: Request, sent: SentColumns) -> PointsChange:
         """See `ServedVersions.read`."""
         given: dict[str, np.ndarray] = {}
         for field, upload in sent.items():
@@ -338,35 +338,37 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
                 raise InputError(f"{field}: no upload of points or ids has come")
             for name, column in columns.items():
                 given[f"{field} {name}"] = column
-        if not given:
-            raise InputError("no changes: give insert or remove, or both")
-        return self.current.points.check(
+        rule, now = fields.get("rule"), self.current
+        if not given and not rule:
+            raise InputError("no changes: give insert, remove or rule, or some of them")
+        batch = now.points.check(
             given.get("remove id"), given.get("insert point"), given.get("insert id")
         )
+        return PointsChange(batch, now.rule.changed(rule) if rule else None)
 
     def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
         """Begin the stage: a version has all that a batch needs."""
         progress.stage("next version")
 
-    def apply(self, batch: PointBatch | MndmstError | None) -> MadePoints:
+    def apply(self, batch: PointsChange | MndmstError | None) -> MadePoints:
         """See `ServedVersions.apply`. Collective."""
         made = MadePoints(self.version + 1)
         with self.comm.raise_on_all():
             if isinstance(batch, MndmstError):
                 raise batch
             if batch is not None:
-                now = self.current
+                now, (come_and_go, rule) = self.current, batch
                 # A batch of the journal has not been checked
-                points = batch.points if len(batch.ids) else None
-                now.points.check(batch.removed, points, batch.ids)
-                count = len(now.points.points) + len(batch.ids)
-                with self._work_on(count):
+                points = come_and_go.points if len(come_and_go.ids) else None
+                now.points.check(come_and_go.removed, points, come_and_go.ids)
+                count = len(now.points.points) + len(come_and_go.ids)
+                with self._work_on(count, (rule or now.rule).samples):
                     changed, events = now.changed(batch)
                 made = MadePoints(made.version, batch, changed, events)
         return made
 
     @contextmanager
-    def _work_on(self, count: int) -> Iterator[None]:
+    def _work_on(self, count: int, min_samples: int) -> Iterator[None]:
         """Count the work on the next version, of `count` points, while a block runs.
 
         An older version that is held for tickets is dropped if there is no room else.
@@ -375,7 +377,7 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
 
         def hold() -> AbstractContextManager[None]:
             dimensions = now.points.points.shape[1]
-            return hold_search(self._memory, now.rule.samples, count, dimensions)
+            return hold_search(self._memory, min_samples, count, dimensions)
 
         with ExitStack() as work:
             try:
@@ -398,13 +400,14 @@ class ServedPoints(ServedVersions[PointBatch, MadePoints]):
 
     def answer_of(self, made: MadePoints) -> ServiceAnswer:
         """Return the version, the numbers of points, and the first new id."""
-        if made.batch is None:
+        if made.change is None:
             return {"version": made.version}
-        ids = made.batch.ids
+        batch = made.change.batch
+        ids = batch.ids
         return {
             "version": made.version,
             "inserted": len(ids),
-            "deleted": len(made.batch.removed),
+            "deleted": len(batch.removed),
             "first_id": int(ids[0]) if len(ids) else None,
         }
 

@@ -219,7 +219,8 @@ def test_a_journal_of_points_and_its_snapshot(golden: Path) -> None:
     assert snapshot.ids.ids.tolist() == [*range(MIDDLE)]
     assert snapshot.points.tolist() == POINTS[:MIDDLE].tolist()
     with closing(journal):
-        (batch,) = journal.open(start.version, snapshot.uuid)
+        ((batch, rule),) = journal.open(start.version, snapshot.uuid)
+    assert rule is None  # as before
     assert batch.points.tolist() == POINTS[MIDDLE:].tolist()
     assert batch.removed.tolist() == [3, 17]
 

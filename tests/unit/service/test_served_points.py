@@ -17,8 +17,10 @@ from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.progress import Progress
 from mndmst.points.clusters.density_clusters import DensityRule
+from mndmst.points.clusters.selection import ClusterSelection
 from mndmst.points.point_files import uuid_of
 from mndmst.points.versions.point_batch import PointBatch
+from mndmst.points.versions.point_version import ForestRule
 from mndmst.service.journal import loaded_journals
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.live_points.first_points import (
@@ -31,10 +33,10 @@ from mndmst.service.live_points.first_points import (
     points_of_journal,
 )
 from mndmst.service.live_points.point_records import (
-    POINT_JOURNAL,
-    pack_batch,
+    PointsChange,
+    pack_change,
     read_snapshot,
-    unpack_batch,
+    unpack_change,
 )
 from mndmst.service.live_points.served_points import ServedPoints
 from mndmst.service.protocol import ACTIONS, Request, read_request
@@ -97,6 +99,7 @@ def update(
     insert: object = None,
     ids: object = None,
     remove: object = None,
+    **rule: object,
 ) -> dict[str, object]:
     """Make a batch as the executor does: on disk before it is seen."""
     tables = {}
@@ -105,7 +108,7 @@ def update(
         tables["insert"] = arrow.table(columns | {"point": points_of(insert)})
     if remove is not None:
         tables["remove"] = arrow.table({"id": np.asarray(remove, np.int64)})
-    batch = served.read(sent(**tables))
+    batch = served.read(Request(rule=rule) if rule else Request(), sent(**tables))
     made = served.apply(batch)
     if served.journal is not None:
         served.journal.append(made.version, batch)
@@ -177,7 +180,11 @@ def test_numbers_stay_and_events_say_what_became_of_others(source: PointSource) 
         ({"insert": [[1, 2]], "remove": [99]}, "remove: id 99 is not"),
         ({"remove": range(80)}, "the batch removes all points"),
         ({"remove": range(77)}, r"min_samples \(4\) must be at most"),
-        ({}, "no changes: give insert or remove"),
+        ({}, "no changes: give insert, remove or rule"),
+        ({"min_samples": 80}, r"min_samples \(80\) must be at most"),
+        ({"min_cluster_size": 1}, "min_cluster_size 1: give at least 2"),
+        ({"alpha": 2}, "'alpha' is not a parameter of clusters; there are min_cluster"),
+        ({"insert": [[1, 2]], "min_samples": 0}, "min_samples 0: give at least 1"),
     ],
 )
 def test_a_bad_batch_changes_nothing(
@@ -194,19 +201,19 @@ def test_a_bad_batch_changes_nothing(
 def test_the_field_of_a_graph_is_refused(source: PointSource) -> None:
     upload = sent(remove=arrow.table({"id": [1]}))["remove"]
     with pytest.raises(InputError, match="delete is for graphs; give insert or remove"):
-        load(source).read({"delete": upload})
+        load(source).read(Request(), {"delete": upload})
     with pytest.raises(InputError, match="insert: no upload of points or ids"):
-        load(source).read({"insert": upload})
+        load(source).read(Request(), {"insert": upload})
 
 
 def test_an_upload_for_another_version_is_refused(source: PointSource) -> None:
     served = load(source)
     upload = sent(remove=arrow.table({"id": [1]}))["remove"]
     named = upload._replace(version=UploadVersion("pings", 0))
-    served.read({"remove": named})
+    served.read(Request(), {"remove": named})
     update(served, [[1, 2]])
     with pytest.raises(StaleVersionError) as stale:
-        served.read({"remove": named})
+        served.read(Request(), {"remove": named})
     assert str(stale.value) == (
         "the points sent belong to version 0 of pings, and its present version is 1. "
         "Read the labels again."
@@ -276,13 +283,14 @@ def test_a_journal_leads_to_the_same_labels_and_numbers(
     source: PointSource, tmp_path: Path
 ) -> None:
     """With a snapshot after each number of batches; ids that ended stay used."""
-    for snapshot_after in (0, 1, 2, 3):
+    for snapshot_after in range(5):
         folder = tmp_path / f"j{snapshot_after}"
         served = load(source, folder)
         batches: list[dict[str, object]] = [
             {"insert": blob(0, 9, 20, 4), "ids": range(500, 520)},
             {"remove": [*range(40), 519]},
-            {"insert": blob(5, 0, 15, 5), "remove": [41]},
+            {"min_samples": 3, "cluster_selection_epsilon": 0.5, "remove": [41]},
+            {"insert": blob(5, 0, 15, 5)},
         ]
         for number, batch in enumerate(batches, 1):
             update(served, **batch)
@@ -295,6 +303,7 @@ def test_a_journal_leads_to_the_same_labels_and_numbers(
         for _ in range(2):
             again = load(source, folder)
             assert state(again) == before
+            assert before[1]["rule"]["cluster_selection_epsilon"] == 0.5
             if snapshot_after < 3:
                 assert table_of(again, table="events", since=2).equals(events)
             with pytest.raises(InputError, match="id 519 was given before"):
@@ -335,17 +344,66 @@ def test_a_damaged_snapshot_is_refused(source: PointSource, tmp_path: Path) -> N
 
 
 def test_a_batch_is_the_same_after_its_record() -> None:
-    for removed, count in (([], 2), ([3, 1], 0), ([5], 3)):
+    given = ([], 2), ([3, 1], 0), ([5], 3)
+    rules = [None, DensityRule(), DensityRule(7, 3, ClusterSelection("leaf", 0.5))]
+    for (removed, count), rule in zip(given, rules, strict=True):
         batch = PointBatch(
             np.array(removed, np.int64), np.arange(count), np.ones((count, 3)) / 7
         )
-        found = unpack_batch(pack_batch(batch), "")
-        assert np.array_equal(found.removed, batch.removed)
-        assert np.array_equal(found.ids, batch.ids)
-        assert np.array_equal(found.points, batch.points)
-    for body in (b"", b"x" * 100, POINT_JOURNAL.pack(batch)[:-30]):
+        packed = pack_change(PointsChange(batch, rule))
+        found = unpack_change(packed, "")
+        assert found.rule == rule
+        assert np.array_equal(found.batch.removed, batch.removed)
+        assert np.array_equal(found.batch.ids, batch.ids)
+        assert np.array_equal(found.batch.points, batch.points)
+    strange = packed.replace(b'"min_samples": 3', b'"min_sample_": 3')
+    assert len(strange) == len(packed) and strange != packed
+    for body in (b"", b"x" * 100, packed[:-30], strange):
         with pytest.raises(ValueError, match=r"\w"):
-            unpack_batch(body, "")
+            unpack_change(body, "")
+
+
+def test_parameters_change_without_a_new_search(
+    source: PointSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version has the clusters of a fresh fit, and clusters keep their numbers."""
+    served = load(source)
+    update(served, blob(0, 9, 20, 4), remove=range(40))
+    forest = served.current.points.point_forest
+    with monkeypatch.context() as patch:
+        patch.delattr(ForestRule, "forest_of")
+        assert update(served, min_cluster_size=25, allow_single_cluster=True) == {
+            "version": 2, "inserted": 0, "deleted": 0, "first_id": None,
+        }  # fmt: skip
+    assert served.current.points.point_forest is forest
+    assert set(labels(served)["cluster"]) == {1, -1}
+    (died,) = table_of(served, table="events", since=1).to_pylist()
+    assert (died["event"], died["old"]) == ("died", [2])
+    facts = served.describe()["rule"]
+    assert facts["min_cluster_size"] == 25 and facts["min_samples"] == SAMPLES
+    update(served, cluster_selection_method="leaf", min_cluster_size=5)
+    fresh = mndmst.HDBSCAN(
+        5, SAMPLES, cluster_selection_method="leaf", allow_single_cluster=True
+    ).fit(served.current.points.points)
+    found = labels(served)
+    assert found["probability"] == fresh.probabilities_.tolist()
+    assert set(labels(served, version=1)["cluster"]) == {1, 2}
+    new = arrow.table({"point": points_of([[9, 9]])})
+    assert ask(served, "predict", new)["cluster"][0] in found["cluster"]
+
+
+@pytest.mark.parametrize("batch", [{}, {"insert": [[3, 3]] * 9, "remove": [1, 2]}])
+def test_other_core_distances_are_searched_anew(
+    source: PointSource, batch: dict[str, object]
+) -> None:
+    served = load(source)
+    update(served, **batch, min_samples=2, min_cluster_size=4)
+    fresh = mndmst.HDBSCAN(4, 2).fit(served.current.points.points)
+    assert np.array_equal(served.current.points.forest.weight, fresh.forest_.weight)
+    assert labels(served)["probability"] == fresh.probabilities_.tolist()
+    assert served.describe()["min_samples"] == 2
+    update(served, min_samples=None)  # that of min_cluster_size
+    assert served.describe()["min_samples"] == 4
 
 
 def test_the_memory_counts_the_newest_version(source: PointSource) -> None:
