@@ -9,21 +9,27 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Generic, TypeVar, cast, overload
 
 from ..host.errors import ConfigError, ConfigTypeError, shown
 from ..host.launcher import child_environment, find_mpirun
 from .client import Graph, Service, connect
 from .connection import ServiceError
+from .points_client import Points
 
 ENDING_SECONDS = 20.0
 LOOK_SECONDS = 0.02
 
 
-class Session:
-    """Starts ranks that serve a graph, and ends them.
+Subject = TypeVar("Subject", Graph, Points)
 
-    As a context manager it gives the graph. The ranks are started by `mpirun`, or by
-    `srun` inside an allocation of Slurm, on this host, and listen there only.
+
+class Session(Generic[Subject]):
+    """Starts ranks that serve a graph, or points, and ends them.
+
+    As a context manager it gives the graph or the points. The ranks are started by
+    `mpirun`, or by `srun` inside an allocation of Slurm, on this host, and listen there
+    only.
 
     Parameters
     ----------
@@ -31,7 +37,9 @@ class Session:
         A directory of shards, or its index.
     ranks : int
     timeout : float
-        Seconds until the graph must be there.
+        Seconds until the graph or the points must be there.
+    points : str or Path
+        In place of a graph, a file of points, whose clusters follow their changes.
     **options
         Options of `mndmst serve`, by their names: ``memory="8GiB"``; True for one
         without a value.
@@ -40,22 +48,55 @@ class Session:
     --------
     >>> with Session("city", ranks=4) as graph:      # doctest: +SKIP
     ...     graph.solve("length / speed").total_weight
+    >>> with Session(points="pings.csv", min_samples=3) as pings:  # doctest: +SKIP
+    ...     pings.insert([[8.7, 50.1]])
     """
 
+    @overload
     def __init__(
-        self,
+        self: "Session[Graph]",
         graph: str | Path,
         ranks: int = 1,
         timeout: float = 600.0,
+        *,
+        points: None = None,
+        **options: object,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Session[Points]",
+        graph: None = None,
+        ranks: int = 1,
+        timeout: float = 600.0,
+        *,
+        points: str | Path,
+        **options: object,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        graph: str | Path | None = None,
+        ranks: int = 1,
+        timeout: float = 600.0,
+        *,
+        points: str | Path | None = None,
         **options: object,
     ) -> None:
-        if not isinstance(graph, str | os.PathLike):
-            raise ConfigTypeError(f"graph is {shown(graph)}; give the path of a graph")
+        if (graph is None) == (points is None):
+            raise ConfigTypeError("give either the path of a graph, or points=FILE")
+        self._kind = "graph" if points is None else "points"
+        given = graph if points is None else points
+        if not isinstance(given, str | os.PathLike):
+            raise ConfigTypeError(
+                f"{self._kind} is {shown(given)}; give the path of "
+                + ("a graph" if points is None else "a file of points")
+            )
         if not isinstance(ranks, int) or isinstance(ranks, bool):
             raise ConfigTypeError(f"ranks is {shown(ranks)}; give an integer")
         if ranks < 1:
             raise ConfigError(f"ranks is {ranks}; give at least 1")
-        self.path, self.ranks, self.timeout = Path(graph), ranks, timeout
+        self.path, self.ranks, self.timeout = Path(given), ranks, timeout
         self.options = options
         self.service: Service | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,19 +104,22 @@ class Session:
 
     def __repr__(self) -> str:
         state = "ended" if self.service is None else "running"
-        return f"Session({str(self.path)!r}, ranks={self.ranks}, {state})"
+        name = "points=" * (self._kind == "points")
+        return f"Session({name}{str(self.path)!r}, ranks={self.ranks}, {state})"
 
-    def start(self) -> Graph:
-        """Start the ranks, and return the graph once they have it.
+    def start(self) -> Subject:
+        """Start the ranks, and return the graph or the points once they have it.
 
         Raises ConfigError without a launcher; ServiceError if the ranks end, with their
         reason.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="mndmst-session-"))  # mode 0700
         address, log = self._folder / "address", self._folder / "log"
-        files = ["--address-file", address, "--token-file", self._folder / "token"]
+        token = self._folder / "token"
+        files: list[object] = ["--address-file", address, "--token-file", token]
         command = [*launcher(self.ranks), sys.executable, "-m", "mndmst", "serve"]
-        command += [f"graph={self.path.resolve()}", "-q", "--attached"]
+        command += ["--points"] * (self._kind == "points")
+        command += [f"{self._kind}={self.path.resolve()}", "-q", "--attached"]
         command += map(str, [*files, *words_of(self.options)])
         try:
             with log.open("wb") as output:
@@ -90,7 +134,9 @@ class Session:
                 )
             self._wait_for(address, log)
             self.service = connect(address)
-            return self.service["graph"]
+            if self._kind == "points":
+                return cast(Subject, self.service.points("points"))
+            return cast(Subject, self.service["graph"])
         except BaseException:
             self.close()
             raise
@@ -132,7 +178,7 @@ class Session:
         if self._folder.name:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> Subject:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -170,4 +170,11 @@ def test_a_session_needs_ranks(ranks: int) -> None:
         mndmst.Session("g", ranks=1.5)
     with pytest.raises(mndmst.ConfigError, match="give the path of a graph"):
         mndmst.Session(["g"])
+    with pytest.raises(mndmst.ConfigError, match="give the path of a file of points"):
+        mndmst.Session(points=[[1, 2]])
+    for given in ({}, {"graph": "g", "points": "p.csv"}):
+        with pytest.raises(mndmst.ConfigError, match="either the path of a graph, or"):
+            mndmst.Session(**given)
     assert repr(mndmst.Session("g")) == "Session('g', ranks=1, ended)"
+    shown = repr(mndmst.Session(points="p.csv", ranks=2))
+    assert shown == "Session(points='p.csv', ranks=2, ended)"

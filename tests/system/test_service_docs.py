@@ -150,7 +150,12 @@ def test_sessions(tmp_path: Path) -> None:
             held.info()
     with pytest.raises(ServiceError, match="has no index"), mndmst.Session(tmp_path):
         pass
-    with pytest.raises(ZeroDivisionError), mndmst.Session(tmp_path / "g") as held:
+    (tmp_path / "p.csv").write_text("x,y\n0,0\n0,1\n1,0\n9,9\n9,8\n8,9\n")
+    rule = {"min_samples": 1, "min_cluster_size": 3}
+    session = mndmst.Session(points=tmp_path / "p.csv", columns="y,x", **rule)
+    with pytest.raises(ZeroDivisionError), session as held:
+        assert held.coordinates == ("y", "x")
+        assert held.labels()["cluster"].to_pylist() == [0, 0, 0, 1, 1, 1]
         raise ZeroDivisionError
     with pytest.raises(ServiceError):
         held.info()
