@@ -139,7 +139,7 @@ class Destination:
                 "it away, or give another directory."
             )
 
-    def publish(self, names: list[str], uuid: str) -> None:
+    def publish(self, names: list[str]) -> None:
         """Remove the graph that was there; give files their names, the index last."""
         path, index = self.path, self.path / INDEX_NAME
         with writing(path):

@@ -193,7 +193,7 @@ class ShardWriter:
             self._write(file, "arcdist", arcdist, arcdist.dtype)
             parts = np.array(names, np.bytes_)
             self._write(file, "parts", parts, parts.dtype)
-        self.target.publish([*names, INDEX_NAME], self.uuid)
+        self.target.publish([*names, INDEX_NAME])
         self._written.clear()
 
     def __enter__(self) -> "ShardWriter":
