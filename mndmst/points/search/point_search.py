@@ -37,8 +37,8 @@ PASS_GAIN, PASS_DIMENSIONS = 4, 4
 # Coordinates that a thread certainly visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
 # Limits of the rounds in one kernel call (`join_few`): steps in all; and, on several
-# threads, searches of a round times the square of the dimensions.
-STEPS_OF_CALL, SEARCHES_OF_ROUND = 4, 3 << 14
+# threads, searches of a round times the square of the dimensions, which take 2 to 3 ms.
+STEPS_OF_CALL, SEARCHES_OF_ROUND = 4, 1 << 17
 # Most bytes by which an allocation is enlarged; glibc always unmaps larger arrays.
 UNTOUCHED = 1 << 24
 SAMPLED = 64  # searches whose visits are counted before a pass over all pairs

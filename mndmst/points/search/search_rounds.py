@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...kernels.edge_columns import concatenate
-from ...kernels.threads import Threads, each_range
+from ...kernels.threads import MANY, Threads, each_range
 from ..devices.point_products import ComponentArrays
 from ..kernels.boruvka_steps import (
     LAST_KEY,
@@ -68,9 +68,12 @@ def join_certified(
     """
     n = len(lower_bound)
     parent = np.arange(n, dtype=np.uint32)
-    # All threads get equally many blocks of nearly equal size, but no tiny ones.
-    parts = max(1, round(n / (BLOCK * threads.count))) * threads.count
-    parts = max(1, min(parts, n // LEAST_BLOCK))
+    # Several blocks take a further pass over all points, which only many threads repay.
+    # These get equally many blocks of nearly equal size, but no tiny ones.
+    parts = 1
+    if threads.count >= MANY and n >= 2 * BLOCK:
+        parts = max(1, round(n / (BLOCK * threads.count))) * threads.count
+        parts = min(parts, n // LEAST_BLOCK)
     bounds = n * np.arange(parts + 1) // parts
     # The bound -inf excludes components from the joins inside blocks if an edge of
     # `equal` joins them to another block: that edge comes first.

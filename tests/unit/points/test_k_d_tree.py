@@ -82,7 +82,8 @@ def test_blocks_do_not_change_the_forest(
     points = GENERATOR.integers(0, 12, (3000, 2)).astype(float)
     whole = points_forest(points, min_samples=min_samples, threads=1).forest
     monkeypatch.setattr(boruvka_rounds, "BLOCK", 64)
-    parts = points_forest(points, min_samples=min_samples, threads=2).forest
+    monkeypatch.setattr(boruvka_rounds, "LEAST_BLOCK", 64)
+    parts = points_forest(points, min_samples=min_samples, threads=4).forest
     assert (whole.src == parts.src).all()
     assert (whole.dst == parts.dst).all()
     assert (whole.weight == parts.weight).all()
