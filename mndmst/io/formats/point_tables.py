@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from .table_text import (
     without_comment,
 )
 from .typed_tables import ArrowTable, ParquetTable, check_complete, is_whole
+
+if TYPE_CHECKING:
+    import pyarrow
 
 CHECKED = 1 << 16  # points at a time
 # An id that is a number as it stands: 7, but not 007
@@ -287,14 +291,23 @@ def read_typed_points(
             values = column.to_numpy(zero_copy_only=False)
             check_integers(np.asarray(values), f"{path}: ", first, name)
             points[held, k] = values
-        ids += [
-            np.asarray(column.to_numpy(zero_copy_only=False))
-            for column in batch.columns[width:]
-        ]
+        ids += map(_ids_of, batch.columns[width:])
     if not picked:
         types = [table.schema.field(i).type for i in chosen.coordinates]
         refuse_ids(path, chosen, points, list(map(is_whole, types)))
     return TextPoints(points, _joined(ids) if ids else None, chosen)
+
+
+def _ids_of(column: "pyarrow.Array") -> np.ndarray:
+    """Return ids; if some are missing, as texts, which are empty for these."""
+    # With missing ones, PyArrow would return integers as rounded floats
+    present = np.asarray(column.drop_null().to_numpy(zero_copy_only=False))
+    if not column.null_count:
+        return present
+    is_present = column.is_valid().to_numpy(zero_copy_only=False)
+    ids = np.full(len(column), "", object)
+    ids[is_present] = present.astype(np.str_)
+    return ids
 
 
 def typed_ids(table: ParquetTable, position: int) -> np.ndarray:

@@ -68,7 +68,7 @@ class UserIds:
                 "has a column of ids, and the points so far have none: they are "
                 "numbered. Leave the column out."
             )
-        _refuse_twice(ids, OWN_ID)
+        _check_new(ids)
         given, ids = _alike(self.given, ids)
         used = np.isin(ids, given)
         if used.any():
@@ -76,9 +76,9 @@ class UserIds:
         return UserIds(np.concatenate([given, ids]), self.name)
 
     def check(self) -> None:
-        """Raise InputError if two points have one id."""
+        """Raise InputError if two points have one id, or one has none."""
         if self.given is not None:
-            _refuse_twice(self.given, OWN_ID)
+            _check_new(self.given)
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,6 +86,13 @@ def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (one.dtype.kind == "U") == (other.dtype.kind == "U"):
         return one, other
     return one.astype(np.str_), other.astype(np.str_)
+
+
+def _check_new(ids: np.ndarray) -> None:
+    if ids.dtype.kind == "U" and (ids == "").any():
+        point = int((ids == "").argmax())
+        raise InputError(f"point {point} (from 0) has no id. {OWN_ID}.")
+    _refuse_twice(ids, OWN_ID)
 
 
 def _refuse_twice(ids: np.ndarray, remedy: str) -> None:

@@ -236,6 +236,7 @@ FAULTS = [
     ("--insert {0}/three.csv", "three.csv: its coordinates are x, y, z, and those of "
      "the training points of {0}/model.h5 x, y. Give them in the order of these: "
      "--columns x,y."),
+    ("--insert {0}/unnamed.csv", "unnamed.csv: point 1 (from 0) has no id. Give each"),
     ("--insert {0}/one.csv", "model.h5 x, y. Add y."),
     ("--insert {0}/swapped.csv", "of these: --columns X,Y."),
     ("--insert {0}/far.csv", "of these: --columns lon,lat."),
@@ -263,6 +264,7 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
     (folder / "bare.csv").write_text("x,y\n1,2\n")
     (folder / "three.csv").write_text("id,x,y,z\na,1,2,3\n")
     (folder / "nan.csv").write_text("id,x,y\na,nan,1\n")
+    (folder / "unnamed.csv").write_text("id,x,y\na,1,2\n,1,2\n")
     (folder / "one.csv").write_text("id,x\na,1\n")
     (folder / "swapped.csv").write_text("id,Y,X\na,1,2\n")
     (folder / "far.csv").write_text("id,lon,lat\na,1,2\n")

@@ -237,6 +237,16 @@ def test_a_value_that_is_missing_in_a_typed_table(tmp_path: Path, suffix: str) -
         read_points(path)
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_missing_id_is_empty_and_the_others_stay(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"points.{suffix}"
+    write = dict(FORMATS.values())[suffix]
+    write({"id": [(1 << 53) + 1, None, 7], "x": X, "y": Y}, path)
+    assert read_point_table(path).ids.tolist() == ["9007199254740993", "", "7"]
+    write({"city_name": ["Köln", None, ""], "x": X, "y": Y}, path)
+    assert read_point_table(path).ids.tolist() == ["Köln", "", ""]
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_packed_tables(write: Callable[..., Path], suffix: str) -> None:
     path = write({"id": IDS, "x": X, "y": Y})
