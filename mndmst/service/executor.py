@@ -15,12 +15,11 @@ from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
 from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
-from .jobs import CancelledError, JobProgress, QueuedJob
-from .journal import Changes
+from .jobs import CancelledError, FatalError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, WeightedRows
 from .protocol import Request, ServiceAnswer
 from .served_graph import ServedGraph
-from .served_versions import MadeVersion, ServedVersions
+from .served_versions import SentColumns
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
 from .uploads import KINDS, Uploads
@@ -30,10 +29,6 @@ if TYPE_CHECKING:  # graphs do without points
 
 # Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
-
-
-class FatalError(MndmstError):
-    """All ranks raise it together, and the service ends."""
 
 
 class Executor:
@@ -220,10 +215,17 @@ class Executor:
         return {"version": version.number}
 
     def _update(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
-        served = self.served(fields["graph"])
-        if isinstance(served, ServedGraph):  # whose batches are of another type
-            return self._made(served, fields, job)
-        return self._made(served, fields, job)
+        sent: SentColumns = {}
+        if self.comm.rank == 0:
+            names = [name for name in (*KINDS, "remove") if name in fields]
+            sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
+        return self.served(fields["graph"]).update(
+            fields,
+            sent,
+            JobProgress(job),
+            self._proceed(job),
+            lambda: self._commit(job),
+        )
 
     def add_points(self, served: "ServedPoints") -> None:
         """Publish points that are served from now on."""
@@ -258,51 +260,6 @@ class Executor:
         served = ServedPoints.first(self.comm, name, begin, memory)
         self.add_points(served)
         return {"version": served.version}
-
-    def _made(
-        self,
-        served: ServedVersions[Changes, MadeVersion],
-        fields: Request,
-        job: QueuedJob | None,
-    ) -> ServiceAnswer:
-        """Make the version of a batch that rank 0 has got. Collective."""
-        batch: Changes | MndmstError | None = None
-        if self.comm.rank == 0:
-            names = [name for name in (*KINDS, "remove") if name in fields]
-            sent = {n: self.uploads.take(fields[n]) for n in names}  # type: ignore[literal-required]
-            try:
-                batch = served.read(fields, sent)
-            except MndmstError as error:  # which all ranks raise
-                batch = error
-        served.prepare(JobProgress(job), self._proceed(job))
-        self._commit(job)
-        made = served.apply(batch)
-        if served.journaled:
-            self._append(served, made.version, batch)
-        served.publish(made)
-        return served.answer_of(made)
-
-    def _append(
-        self,
-        served: ServedVersions[Changes, MadeVersion],
-        version: int,
-        batch: Changes | MndmstError | None,
-    ) -> None:
-        """Write a batch to the journal."""
-        try:
-            with self.comm.raise_on_all():
-                if served.journal is not None:
-                    assert batch is not None and not isinstance(batch, MndmstError)
-                    served.journal.append(version, batch)
-        except MndmstError as error:  # memory is ahead of the disk
-            raise FatalError(f"{error} The service ends.") from error
-
-    def make(
-        self, served: ServedVersions[Changes, MadeVersion], batch: Changes | None
-    ) -> None:
-        """Apply a batch of changes that the journal already has. Collective."""
-        served.prepare(JobProgress(None), self._proceed(None))
-        served.publish(served.apply(batch))
 
     def _snapshot(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         served, path, name = self.served(fields["graph"]), None, ""

@@ -22,6 +22,10 @@ class CancelledError(MndmstError):
         super().__init__("the request was cancelled")
 
 
+class FatalError(MndmstError):
+    """All ranks raise it together, and the service ends."""
+
+
 class QueuedJob:
     """A request that all ranks execute, and the answers to its client."""
 

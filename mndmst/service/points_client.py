@@ -324,6 +324,8 @@ class Points(RemoteVersions):
 
     def _points(self, values: object, name: str) -> "pyarrow.Array":
         """Return points of a table or an array as lists of a fixed size."""
+        if isinstance(values, list) and not values:  # an array has their dimensions
+            values = np.empty((0, self.info()["dimensions"]))
         columns = _columns_of(values)
         if columns is not None and self.coordinates:
             missing = [each for each in self.coordinates if each not in columns]

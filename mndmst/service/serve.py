@@ -35,10 +35,10 @@ from ..solver.startup import compile_kernels
 from .access import Access
 from .address_file import published_address, remove_left_over
 from .control_channel import ControlChannel
-from .executor import Executor, FatalError
+from .executor import Executor
 from .front_server import FrontServer
 from .http_server import HttpServer, HttpSetting
-from .jobs import JobQueue, QueuedJob
+from .jobs import FatalError, JobQueue, QueuedJob
 from .journal import Changes, Journal, JournalStart, loaded_journals
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog, TokenRefusals
@@ -97,7 +97,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     for name, path in setting.graphs.items():
         graph = _loaded(executor, name, path, setting, config, progress)
         executor.graphs[name] = graph
-        _replay(executor, graph, progress)
+        _replay(graph, progress)
     _load_points(executor, setting, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)
@@ -189,16 +189,12 @@ def _load_points(executor: Executor, setting: Setting, progress: Progress) -> No
             )  # fmt: skip
         served = ServedPoints.first(comm, name, begin, memory)
         executor.add_points(served)
-        _replay(executor, served, progress)
+        _replay(served, progress)
 
 
-def _replay(
-    executor: Executor,
-    served: ServedVersions[Changes, MadeVersion],
-    progress: Progress,
-) -> None:
+def _replay(served: ServedVersions[Changes, MadeVersion], progress: Progress) -> None:
     """Make the changes in a journal. Collective."""
-    comm, batches = executor.comm, None
+    comm, batches = served.comm, None
     with comm.raise_on_all():
         if served.journal is not None:
             batches = served.journal.open(served.version, served.uuid)
@@ -211,7 +207,7 @@ def _replay(
         if served.version % REPORTED_REPLAYS == 0:
             progress.stage(f"journal of {served.name}: version {served.version}")
         try:
-            executor.make(served, batch)
+            served.replay(batch)
         except InputError as error:  # the batch does not fit
             if served.journal is not None:
                 error.remedy = served.journal.recovery_advice(served.version + 1)

@@ -191,6 +191,9 @@ class ServedGraph(ServedVersions[Batch, Applied]):
             self.check_upload("changes", upload)
         return replace(read_batch(sent), names=names_of_graph(self.loaded.run.graph))
 
+    def check_replayed(self, batch: Batch) -> None:
+        """Leave it to `apply`, which checks each change where its vertices are."""
+
     def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
         """Index the forest; see `ServedVersions.prepare`. Collective."""
         self.with_view(progress, proceed)

@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.progress import Progress
+from .jobs import FatalError
 from .journal import Changes, Journal
 from .protocol import Request, ServiceAnswer
 from .uploads import HeldUpload
@@ -95,6 +96,66 @@ class ServedVersions(ABC, Generic[Changes, MadeVersion]):
         return str(uuid5(NAMESPACE_URL, f"{self.uuid} version {number}"))
 
     # For the main thread of every rank
+
+    def update(
+        self,
+        fields: Request,
+        sent: SentColumns,
+        progress: Progress,
+        proceed: Callable[[], None],
+        commit: Callable[[], None],
+    ) -> ServiceAnswer:
+        """Make the version of a batch that a client has sent to rank 0. Collective.
+
+        `proceed` and `commit` raise on all ranks if the client has cancelled it. The
+        batch is on disk before a request sees its version. Raises MndmstError on every
+        rank, and changes nothing, if the batch is refused; FatalError if memory is
+        ahead of the disk.
+        """
+        batch: Changes | MndmstError | None = None
+        if self.comm.rank == 0:
+            try:
+                batch = self.read(fields, sent)
+            except MndmstError as error:  # which all ranks raise
+                batch = error
+        self.prepare(progress, proceed)
+        commit()
+        made = self.apply(batch)
+        if self.journaled:
+            self._append(made.version, batch)
+        self.publish(made)
+        return self.answer_of(made)
+
+    def _append(self, version: int, batch: Changes | MndmstError | None) -> None:
+        """Write a batch to the journal. Collective."""
+        try:
+            with self.comm.raise_on_all():
+                if self.journal is not None:
+                    assert batch is not None and not isinstance(batch, MndmstError)
+                    self.journal.append(version, batch)
+        except MndmstError as error:
+            raise FatalError(f"{error} The service ends.") from error
+
+    def replay(self, batch: Changes | None) -> None:
+        """Make the version of a batch in the journal, which rank 0 has. Collective.
+
+        Raises InputError on every rank if the batch does not suit the version before.
+        """
+        checked: Changes | MndmstError | None = batch
+        if batch is not None:
+            try:
+                self.check_replayed(batch)
+            except MndmstError as error:
+                checked = error
+        self.prepare(Progress(False), lambda: None)
+        self.publish(self.apply(checked))
+
+    @abstractmethod
+    def check_replayed(self, batch: Changes) -> None:
+        """Raise InputError if a batch of the journal does not suit; on rank 0.
+
+        `apply` may find more problems.
+        """
 
     @abstractmethod
     def read(self, fields: Request, sent: SentColumns) -> Changes:

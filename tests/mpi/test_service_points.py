@@ -76,7 +76,7 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert 'mndmst_points_clusters{points="pings"} 3.0' in metrics
         check_refusals(connected, tmp_path)
         check_loads(service, connected, tmp_path)
-        assert connected["g"].insert([0], [5], [2]) == 1
+        assert connected["g"].insert([0], [5], [2]) == 2
 
 
 def check_refusals(connected: Service, folder: Path) -> None:
@@ -156,5 +156,9 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
         connected.load_points("a b", points)
     with pytest.raises(InputError, match="coordinates: none given; give the columns"):
         connected.load_points("other", table)
+    batches = {"insert": []}, {"insert": table[:0], "ids": []}, {"remove": []}
+    for version, batch in enumerate(batches, 3):  # a version each, as of a graph
+        assert more.update(**batch).version == version
+    assert connected["g"].insert([], [], []) == 1
     with pytest.raises(ServiceError, match="no graph is named 'other'"):
         connected.points("other")

@@ -55,7 +55,7 @@ class PointIds:
             was = ", it was removed" if np.isin(missing, self.retired) else ""
             raise InputError(
                 f"{source}: id {missing} is not one of the present points{was}; "
-                "`ids_` lists these."
+                "give ids of these."
             )
         return rows
 

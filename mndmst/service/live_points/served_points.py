@@ -346,6 +346,12 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
         )
         return PointsChange(batch, now.rule.changed(rule) if rule else None)
 
+    def check_replayed(self, change: PointsChange) -> None:
+        """See `ServedVersions.check_replayed`."""
+        batch = change.batch
+        points = batch.points if len(batch.ids) else None
+        self.current.points.check(batch.removed, points, batch.ids)
+
     def prepare(self, progress: Progress, proceed: Callable[[], None]) -> None:
         """Begin the stage: a version has all that a batch needs."""
         progress.stage("next version")
@@ -358,9 +364,6 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
                 raise batch
             if batch is not None:
                 now, (come_and_go, rule) = self.current, batch
-                # A batch of the journal has not been checked
-                points = come_and_go.points if len(come_and_go.ids) else None
-                now.points.check(come_and_go.removed, points, come_and_go.ids)
                 count = len(now.points.points) + len(come_and_go.ids)
                 with self._work_on(count, (rule or now.rule).samples):
                     changed, events = now.changed(batch)

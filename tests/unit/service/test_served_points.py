@@ -39,7 +39,7 @@ from mndmst.service.live_points.point_records import (
     unpack_change,
 )
 from mndmst.service.live_points.served_points import ServedPoints
-from mndmst.service.protocol import ACTIONS, Request, read_request
+from mndmst.service.protocol import ACTIONS, Request, batches_of, read_request
 from mndmst.service.uploads import Uploads, UploadVersion
 from mndmst.service.version_history import StaleVersionError
 
@@ -66,7 +66,7 @@ def begun(begin: Callable[[], FirstPoints], memory: ServiceMemory) -> ServedPoin
     served = ServedPoints.first(world(), "pings", begin, memory)
     if served.journal is not None:
         for batch in served.journal.open(served.version, served.uuid):
-            served.publish(served.apply(batch))
+            served.replay(batch)
     return served
 
 
@@ -84,7 +84,7 @@ def sent(**columns: object) -> dict[str, Uploads]:
         kind = {"point": "points", "id": "ids"}.get(
             "+".join(table.column_names), "points-with-ids"
         )
-        uploads.receive(field, kind, table.to_batches())
+        uploads.receive(field, kind, batches_of(table))
         found[field] = uploads.take(field)
     return found
 
@@ -101,19 +101,15 @@ def update(
     remove: object = None,
     **rule: object,
 ) -> dict[str, object]:
-    """Make a batch as the executor does: on disk before it is seen."""
+    """Make a batch that a client sends."""
     tables = {}
     if insert is not None:
         columns = {} if ids is None else {"id": np.asarray(ids, np.int64)}
         tables["insert"] = arrow.table(columns | {"point": points_of(insert)})
     if remove is not None:
         tables["remove"] = arrow.table({"id": np.asarray(remove, np.int64)})
-    batch = served.read(Request(rule=rule) if rule else Request(), sent(**tables))
-    made = served.apply(batch)
-    if served.journal is not None:
-        served.journal.append(made.version, batch)
-    served.publish(made)
-    return served.answer_of(made)
+    fields = Request(rule=rule) if rule else Request()
+    return served.update(fields, sent(**tables), QUIET, lambda: None, lambda: None)
 
 
 def table_of(served: ServedPoints, **request: object) -> arrow.Table:
@@ -171,7 +167,7 @@ def test_numbers_stay_and_events_say_what_became_of_others(source: PointSource) 
 @pytest.mark.parametrize(
     ("batch", "reason"),
     [
-        ({"remove": [80]}, "remove: id 80 is not one of the present points"),
+        ({"remove": [80]}, "points; give ids of these.$"),
         ({"remove": [5, 5]}, "remove: id 5 is given twice"),
         ({"insert": [[np.nan, 0]]}, "insert: point 0 has a coordinate that is NaN"),
         ({"insert": [[1, 2, 3]]}, "insert: has 3 dimensions, and the present points 2"),
@@ -196,6 +192,40 @@ def test_a_bad_batch_changes_nothing(
         update(served, **batch)
     assert served.current is before and served.version == 0
     assert update(served, [[1, 2]])["first_id"] == 80
+
+
+@pytest.mark.parametrize(
+    "batch", [{"insert": np.empty((0, 2))}, {"insert": np.empty((0, 2)), "ids": []},
+              {"remove": []}]
+)  # fmt: skip
+def test_an_empty_batch_makes_a_version_and_changes_nothing(
+    source: PointSource, batch: dict[str, object]
+) -> None:
+    served = load(source)
+    before = served.current.points.point_forest, labels(served)
+    assert update(served, **batch) == {
+        "version": 1, "inserted": 0, "deleted": 0, "first_id": None,
+    }  # fmt: skip
+    assert (served.current.points.point_forest, labels(served)) == before
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        PointBatch(np.array([80]), np.empty(0, np.int64), np.empty((0, 2))),
+        PointBatch(np.empty(0, np.int64), np.array([7]), np.zeros((1, 2))),
+        PointBatch(np.empty(0, np.int64), np.array([80]), np.array([[np.nan, 0]])),
+        PointBatch(np.empty(0, np.int64), np.array([80]), np.zeros((1, 3))),
+        PointBatch(np.arange(80), np.empty(0, np.int64), np.empty((0, 2))),
+    ],
+)
+def test_a_batch_of_a_journal_that_does_not_suit_is_refused(
+    source: PointSource, batch: PointBatch
+) -> None:
+    served = load(source)
+    with pytest.raises(ValueError, match=r"id|insert|removes all") as refused:
+        served.replay(PointsChange(batch))
+    assert "\n" not in str(refused.value) and served.version == 0
 
 
 def test_the_field_of_a_graph_is_refused(source: PointSource) -> None:
