@@ -386,7 +386,10 @@ core_dist_n_jobs, prediction_data
         else:
             flat = self._clusters.value.flat
         self._fit_rule = rule
-        self._first_ids: PointIds | None = PointIds.first(len(flat.labels), ids)
+        first_ids = partial(PointIds.first, len(flat.labels), ids)
+        self._first_ids: OnDemand[PointIds] | None = OnDemand(first_ids)
+        if ids is not None:  # they may be wrong, or change later
+            self._first_ids.value  # noqa: B018
         self._followed: ClusterVersion | None = None
         self.events_: list[ClusterEvent] = []
         self._publish(flat, ClusterNumbers.first(int(flat.labels.max()) + 1))
@@ -476,7 +479,7 @@ core_dist_n_jobs, prediction_data
         if self._followed is not None:
             return self._followed.version.ids
         assert self._first_ids is not None
-        return self._first_ids.ids
+        return self._first_ids.value.ids
 
     @property
     def version_(self) -> int:

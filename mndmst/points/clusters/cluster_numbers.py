@@ -55,9 +55,11 @@ class ClusterNumbers:
 
     def of(self, labels: np.ndarray) -> np.ndarray:
         """Return the numbers of points; labels below 0, such as noise, stay."""
-        if not len(self.numbers):
-            return labels.copy()
-        return np.where(labels < 0, labels, self.numbers[np.maximum(labels, 0)])
+        shown = labels.copy()
+        if not np.array_equal(self.numbers, np.arange(len(self.numbers))):
+            inside = labels >= 0
+            shown[inside] = self.numbers[labels[inside]]
+        return shown
 
     def labels_of(self, shown: np.ndarray) -> np.ndarray:
         """Return the labels of points from their numbers; the inverse of `of`.

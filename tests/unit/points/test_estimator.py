@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+import tracemalloc
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 
 import mndmst
+from mndmst.api.forest import Forest
 from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parser
 from mndmst.host.errors import ConfigError, InputError
@@ -27,6 +29,7 @@ from mndmst.points.pairwise_forest import (
     metric_forest,
 )
 from mndmst.points.point_files import example_points
+from mndmst.points.point_forest import PointForest
 from mndmst.points.search_reporter import SearchReporter
 from mndmst.points.versions import point_version
 
@@ -909,3 +912,25 @@ def test_a_refused_batch_changes_no_attribute(options, batch, sentence):
         model.update(**batch)
     assert model.labels_ is labels
     assert (model.version_, model.ids_.tolist()) == (0, list(range(80)))
+
+
+def test_a_fit_takes_few_bytes_beyond_the_points_and_their_forest(monkeypatch):
+    """The tree of clusters and labels have 40; copies of labels, and ids, none."""
+    count = 300_000
+    r = np.random.default_rng(3)
+    point = np.arange(count)
+    forest = Forest(
+        point[:-1], point[1:], r.random(count - 1), np.zeros(count, np.int64)
+    )
+    made = PointForest(forest, count - 1, True)
+    monkeypatch.setattr(estimator, "metric_forest", lambda *given, **options: made)
+    points = r.random((count, 2), np.float32)
+    mndmst.HDBSCAN(min_cluster_size=50).fit(points)
+    tracemalloc.start()
+    try:
+        fitted = mndmst.HDBSCAN(min_cluster_size=50).fit(points)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 48 * count
+    np.testing.assert_array_equal(fitted.ids_, point)
