@@ -37,8 +37,9 @@ PASS_GAIN, PASS_DIMENSIONS = 4, 4
 # Coordinates that a thread certainly visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
 # Limits of the rounds in one kernel call (`join_few`): steps in all; and, on several
-# threads, searches of a round times the square of the dimensions, which take 2 to 3 ms.
-STEPS_OF_CALL, SEARCHES_OF_ROUND = 4, 1 << 17
+# threads, searches of a round times the square of the dimensions: about 1 ms of work,
+# which calls from Python cost, and more where few threads save little of it.
+STEPS_OF_CALL, SEARCHES_OF_ROUND = 4, 1 << 16
 # Most bytes by which an allocation is enlarged; glibc always unmaps larger arrays.
 UNTOUCHED = 1 << 24
 SAMPLED = 64  # searches whose visits are counted before a pass over all pairs
@@ -191,8 +192,10 @@ class TreeSearch:
         if len(self.point) < self.remote.total:
             return PointEdges.empty(0), known
         most = most_of_round = STEPS_OF_CALL * self._first_step
-        if self.threads.count > 1:
-            most_of_round = min(most, SEARCHES_OF_ROUND // self.tree.low.shape[1] ** 2)
+        threads, dimensions = self.threads.count, self.tree.low.shape[1]
+        if threads > 1:
+            searches = SEARCHES_OF_ROUND * threads // (threads - 1) // dimensions**2
+            most_of_round = min(most, searches)
         columns = join_few(
             self.tree,
             state,
