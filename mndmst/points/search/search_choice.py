@@ -90,17 +90,28 @@ def check_search(search: str, metric: str) -> None:
         )
 
 
-def estimate_visits(points: PointCoordinates, neighbours: int, count: int) -> float:
+def estimate_visits(
+    points: PointCoordinates,
+    neighbours: int,
+    count: int,
+    enough: float | None = None,
+) -> float:
     """Estimate, by samples, the number of points that a query of the tree visits.
 
-    The tree has `count` points, of which `points` may be a sample.
+    The tree has `count` points, of which `points` may be a sample. The visits of the
+    small sample suffice if they show whether a query visits more than `enough` points.
     """
     available = len(points.values)
     order = np.random.default_rng(SEED).permutation(available)
     small, large = (min(size, available) for size in SAMPLES)
-    visited, visited_of_large = (
-        _count_visits(points.of(order[:size]), neighbours) for size in (small, large)
-    )
+    visited = _count_visits(points.of(order[:small]), neighbours)
+    # Of more points a query visits more, but not a larger fraction
+    most = visited * count / small
+    if enough is not None and visited > enough:
+        return visited
+    if enough is not None and most < enough:
+        return most
+    visited_of_large = _count_visits(points.of(order[:large]), neighbours)
     if small == large or count == large:
         return visited_of_large
     power = math.log(visited_of_large / visited) / math.log(large / small)
@@ -136,11 +147,16 @@ def _smallest(values: np.ndarray, k: int) -> float:
 def look_for_device(pays: bool) -> Accelerator | None:
     """Return the accelerator that searches; see `FindDevice`.
 
-    To look for devices loads a library, in 0.3 s.
+    To look for devices loads a library, in 0.3 s. The first device starts meanwhile.
     """
-    if pays or any(kind.started() for kind in accelerators()):
-        return find_accelerator("auto")[0]
-    return None
+    kinds = list(accelerators())
+    started = any(kind.started() for kind in kinds)
+    if not pays and not started:
+        return None
+    if not started:
+        for kind in kinds:
+            kind.start_driver(0)
+    return find_accelerator("auto")[0]
 
 
 def choose_search(
@@ -150,13 +166,14 @@ def choose_search(
     neighbours: int,
     count: int = 0,
     device_tree: bool = False,
-    probe: Probe = estimate_visits,
+    probe: Probe | None = None,
     find_device: FindDevice = look_for_device,
 ) -> SearchChoice:
     """Return the faster search for the neighbours of points.
 
     `count` is the number of all points if `points` are a sample, else 0; `device_tree`
-    is whether a tree may be on a device.
+    is whether a tree may be on a device. The default `probe` estimates visits only as
+    far as the choice needs them.
     """
     tree = "device-tree" if device_tree else "tree"
     check_search(search, metric)
@@ -185,10 +202,11 @@ def choose_search(
     if enough >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"
         return SearchChoice(tree, text)
+    probe = probe or partial(estimate_visits, enough=enough * count)
     share = probe(points, neighbours, count) / count
     name = product if share > enough else tree
-    text = f"a query of the tree visits {share:.2%} of the points, and a product is "
-    text += f"worth it from {enough:.1%} on"
+    text = f"a query of the tree visits about {share:.2%} of the points, and a "
+    text += f"product is worth it from {enough:.1%} on"
     return SearchChoice(name, text)
 
 
@@ -308,10 +326,12 @@ def make_products(
 
 
 def prefers_products(
-    points: PointCoordinates, neighbours: int, probe: Probe = estimate_visits
+    points: PointCoordinates, neighbours: int, probe: Probe | None = None
 ) -> bool:
     """Return whether products on the host find Euclidean neighbours before a tree."""
     count, dimensions = points.values.shape
-    if count < FEW_POINTS or break_even_share(dimensions) >= 1:
+    enough = break_even_share(dimensions)
+    if count < FEW_POINTS or enough >= 1:
         return False
-    return probe(points, neighbours, count) / count > break_even_share(dimensions)
+    probe = probe or partial(estimate_visits, enough=enough * count)
+    return probe(points, neighbours, count) / count > enough

@@ -285,11 +285,13 @@ def test_a_device_is_looked_for_where_it_pays_or_has_started(
     pays, started, monkeypatch
 ):
     """Loading the library of a device takes longer than many fits."""
-    device = SimpleNamespace(started=lambda: started)
+    starts = []
+    device = SimpleNamespace(started=lambda: started, start_driver=starts.append)
     monkeypatch.setattr(search_choice, "accelerators", lambda: iter([device]))
     monkeypatch.setattr(search_choice, "find_accelerator", lambda kind: (device, None))
     found = search_choice.look_for_device(pays)
     assert found is (device if pays or started else None)
+    assert starts == ([0] if pays and not started else [])
 
 
 @pytest.mark.parametrize("copies", [40, 3000])
@@ -301,6 +303,31 @@ def test_queries_of_equal_points_visit_a_leaf(copies):
     assert 1 <= visits < 40
     choice = choose_search(coordinates, "euclidean", "auto", 9, find_device=no_device)
     assert choice.name == "tree"
+
+
+@pytest.mark.parametrize("enough", [100, 300_000])
+def test_the_small_sample_decides_where_it_can(monkeypatch, enough):
+    """A query visits all points of either sample, so from 2,048 to 400,000 of all."""
+    sizes, build = [], search_choice.build_tree
+
+    def build_tree(points, *given):
+        sizes.append(len(points))
+        return build(points, *given)
+
+    monkeypatch.setattr(search_choice, "build_tree", build_tree)
+    points = np.random.default_rng(4).standard_normal((9000, 60))
+    coordinates = point_coordinates(points, "euclidean")
+    visits = search_choice.estimate_visits(coordinates, 9, 400_000, enough)
+    assert visits > enough
+    small, large = search_choice.SAMPLES
+    assert sizes == ([small] if enough < small else [small, large])
+
+
+def test_the_small_sample_shows_that_a_query_visits_few_points(monkeypatch):
+    monkeypatch.setattr(search_choice, "SAMPLES", (search_choice.SAMPLES[0], 0))
+    points = np.random.default_rng(4).standard_normal((9000, 3))
+    coordinates = point_coordinates(points, "euclidean")
+    assert search_choice.estimate_visits(coordinates, 9, 400_000, 200_000) < 200_000
 
 
 @pytest.mark.parametrize(("count", "expected"), [(20_000, 1), (400_000, 4)])
