@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...host.errors import InputError, optional
+from ...host.errors import ConfigError, InputError, optional
 from ...io.file_access import flush_to_disk, writing
 from ...points.clusters.cluster_numbers import ClusterNumbers
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS
+from ...points.point_files import LARGEST
 from ...points.versions.point_batch import PointBatch, PointIds
 from ..journal import JournalKind
 from ..records import HEADER_BYTES, MAGIC, UUID_BYTES, RecordReader, header, record
@@ -81,7 +82,10 @@ def unpack_facts(body: bytes) -> dict[str, object]:
         metadata = arrow.ipc.open_stream(body).schema.metadata or {}
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
-    facts = json.loads(metadata.get(FACTS.encode(), b"{}"))
+    try:
+        facts = json.loads(metadata.get(FACTS.encode(), b"{}"))
+    except RecursionError as error:
+        raise ValueError("has facts that are nested too deeply") from error
     if not isinstance(facts, dict):
         raise ValueError("has facts of another kind")
     return facts
@@ -91,7 +95,7 @@ def _as_array(lists: "pyarrow.LargeListArray", kind: str) -> np.ndarray:
     values = lists.flatten()
     width = values.type.list_size if kind == "float64" else 0
     array = values.flatten() if width else values
-    if array.type != arrow.from_numpy_dtype(np.dtype(kind)):
+    if array.type != arrow.from_numpy_dtype(np.dtype(kind)) or array.null_count:
         raise ValueError("has columns of other types")
     # Arrow's buffer may lie anywhere in the record
     found = np.require(array.to_numpy(zero_copy_only=False), requirements="A")
@@ -130,7 +134,10 @@ def _rule_of(facts: Mapping[str, object]) -> DensityRule:
     rule = facts.get("rule")
     if not isinstance(rule, dict):
         raise ValueError("has no rule of clusters")
-    return DensityRule().changed(rule)
+    try:
+        return DensityRule().changed(rule)
+    except ConfigError as error:  # of the file, and not of a command
+        raise ValueError(str(error)) from error
 
 
 POINT_JOURNAL = JournalKind(
@@ -241,8 +248,26 @@ def read_snapshot(path: Path, version: int) -> PointSnapshot:
         except ValueError as error:
             raise _damaged(path, str(error)) from error
     ids = PointIds(columns["ids"], columns["retired"], next_id)
-    return PointSnapshot(
+    snapshot = PointSnapshot(
         uuid, ids, columns["points"], columns["clusters"], next_number, options
+    )
+    if not _is_consistent(snapshot):
+        raise _damaged(path, "its columns contradict each other")
+    return snapshot
+
+
+def _is_consistent(snapshot: PointSnapshot) -> bool:
+    """Return whether a snapshot can be one of `write_snapshot`."""
+    ids, points, clusters = snapshot.ids, snapshot.points, snapshot.clusters
+    used = np.sort(np.append(ids.ids, ids.retired))
+    return bool(
+        points.size
+        and len(ids.ids) == len(clusters) == len(points)
+        and (np.diff(used, prepend=-1) > 0).all()  # from 0 on, each given once
+        and used[-1] < ids.next_id
+        and (np.diff(ids.retired) > 0).all()
+        and (np.abs(points) <= LARGEST).all()
+        and ((clusters >= -1) & (clusters < snapshot.next_number)).all()
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow as arrow
 import mndmst
 from mndmst.cli.point_options import SERVED
 from mndmst.comm.world import world
-from mndmst.host.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError, MndmstError
 from mndmst.host.progress import Progress
 from mndmst.points.clusters.density_clusters import DensityRule
 from mndmst.points.clusters.selection import ClusterSelection
@@ -33,13 +33,16 @@ from mndmst.service.live_points.first_points import (
     points_of_journal,
 )
 from mndmst.service.live_points.point_records import (
+    FACTS,
     PointsChange,
     pack_change,
+    pack_columns,
     read_snapshot,
     unpack_change,
 )
 from mndmst.service.live_points.served_points import ServedPoints
 from mndmst.service.protocol import ACTIONS, Request, batches_of, read_request
+from mndmst.service.records import HEADER_BYTES, RecordReader, record
 from mndmst.service.uploads import Uploads, UploadVersion
 from mndmst.service.version_history import StaleVersionError
 
@@ -373,6 +376,54 @@ def test_a_damaged_snapshot_is_refused(source: PointSource, tmp_path: Path) -> N
         read_snapshot(path, 0)
 
 
+ROWS = np.arange(40)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("ids", ROWS[:-1]),
+        ("ids", ROWS - 1),
+        ("ids", ROWS // 2),
+        ("ids", ROWS + 1),  # up to the next one
+        ("retired", ROWS[:1]),  # and present
+        ("retired", np.array([-1])),
+        ("points", np.full((40, 2), np.nan)),
+        ("points", np.zeros((39, 2))),
+        ("points", np.zeros((0, 2))),
+        ("clusters", ROWS[:-1]),
+        ("clusters", np.full(40, -2)),
+        ("clusters", np.full(40, 7)),
+        ("next", np.array([40])),
+        ("next", np.array([0, 0])),
+        ("ids", arrow.array([[None, *range(1, 40)]], arrow.large_list(arrow.int64()))),
+    ],
+)
+def test_a_snapshot_that_contradicts_itself_is_refused(
+    tmp_path: Path, name: str, column: object
+) -> None:
+    """Its checksums are right: anybody can compute them."""
+    folder = tmp_path / "pings"
+    keep_first(sent_first(blob(0, 0, 40, 1)), folder, ServiceMemory(0)).journal.close()
+    (path,) = folder.glob("snapshot-0-*")
+    content = path.read_bytes()
+    with path.open("rb") as file:
+        body = RecordReader(path, file, -1).next().packed
+    table = arrow.ipc.open_stream(body).read_all()
+    if isinstance(column, np.ndarray):
+        packed = pack_columns({name: column})
+        column = arrow.ipc.open_stream(packed).read_all()[name]
+    place = table.column_names.index(name)
+    sink = arrow.BufferOutputStream()
+    forged = table.set_column(place, name, column)
+    with arrow.ipc.new_stream(sink, forged.schema) as writer:
+        writer.write_table(forged)
+    path.write_bytes(content[:HEADER_BYTES] + record(0, sink.getvalue().to_pybytes()))
+    with pytest.raises(InputError, match="is damaged: ") as raised:
+        loaded(folder)
+    assert str(path) in str(raised.value)
+
+
 def test_a_batch_is_the_same_after_its_record() -> None:
     given = ([], 2), ([3, 1], 0), ([5], 3)
     rules = [None, DensityRule(), DensityRule(7, 3, ClusterSelection("leaf", 0.5))]
@@ -388,9 +439,15 @@ def test_a_batch_is_the_same_after_its_record() -> None:
         assert np.array_equal(found.batch.points, batch.points)
     strange = packed.replace(b'"min_samples": 3', b'"min_sample_": 3')
     assert len(strange) == len(packed) and strange != packed
-    for body in (b"", b"x" * 100, packed[:-30], strange):
-        with pytest.raises(ValueError, match=r"\w"):
+    nested = arrow.ipc.open_stream(packed).read_all()
+    nested = nested.replace_schema_metadata({FACTS: "[" * 100_000})
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, nested.schema) as writer:
+        writer.write_table(nested)
+    for body in (b"", b"x" * 100, packed[:-30], strange, sink.getvalue().to_pybytes()):
+        with pytest.raises(ValueError, match=r"\w") as raised:
             unpack_change(body, "")
+        assert not isinstance(raised.value, MndmstError)  # the journal names the record
 
 
 def test_parameters_change_without_a_new_search(
