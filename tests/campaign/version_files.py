@@ -22,10 +22,19 @@ from mndmst.host.errors import MndmstError
 
 from .case import expect
 from .commands import Commands
-from .versions import FOLLOWED, compare, draw_gone, draw_new, draw_points
+from .versions import (
+    FOLLOWED,
+    RULE,
+    compare,
+    draw_gone,
+    draw_new,
+    draw_points,
+    draw_rule,
+)
 from .versions import check as check_in_python
 
 LONGEST = 300
+Batch = dict[str, Any]
 IDS = ("none", "integers", "texts", "dates")
 BAD = ("unknown", "twice", "again", "nan", "text", "short", "empty")
 
@@ -42,9 +51,10 @@ def check(draw: random.Random, folder: Path, commands: Commands) -> str:
 
 def options(model: mndmst.HDBSCAN) -> tuple[object, ...]:
     """Return the options of commands for an estimator's parameters."""
-    words = "--min-cluster-size", model.min_cluster_size, "--metric", model.metric
-    if model.min_samples is not None:
-        words += "--min-samples", model.min_samples
+    words = "--metric", model.metric
+    for name in RULE:
+        if (value := getattr(model, name)) is not None:
+            words += f"--{name.replace('_', '-')}", value
     return words
 
 
@@ -273,20 +283,26 @@ def refuse(
 class Writer(threading.Thread):
     """Sends batches until the service is gone or all are done."""
 
-    def __init__(self, service: Served, batches: list[dict[str, object]]) -> None:
+    def __init__(self, service: Served, batches: list[Batch]) -> None:
         super().__init__(daemon=True)
         self.service, self.batches, self.done = service, batches, 0
+        self.killed = threading.Event()  # set before the service is killed
         self.problem: Exception | None = None
 
     def run(self) -> None:
         """Send the batches."""
         try:
             with self.service.connect() as client:
+                served = client.points("p")
                 for batch in self.batches:
-                    client.points("p").update(**batch)
+                    if "rule" in batch:
+                        served.set_params(**batch["rule"])
+                    else:
+                        served.update(**batch)
                     self.done += 1
         except MndmstError as error:
-            self.problem = error
+            if not self.killed.is_set():
+                self.problem = error
 
 
 def check_service(draw: random.Random, folder: Path) -> str:
@@ -298,7 +314,7 @@ def check_service(draw: random.Random, folder: Path) -> str:
     words = ("--points", folder / "p.npy", "--journal", folder / "journal", "-q")
     words += options(model)
     services = draw.randint(2, 3)
-    planned: list[dict[str, object]] = []
+    planned: list[Batch] = []
     acknowledged = 0
     for number in range(services + 1):
         service = Served(folder, draw.randint(1, 3), *words)
@@ -313,6 +329,7 @@ def check_service(draw: random.Random, folder: Path) -> str:
                     points = followed(model, points, batch)
                     compare(model, points)
                 check_labels(served, model)
+                expect(served.fetch().forest.digest == model.forest_.digest, "forest")
                 if draw.random() < 0.3:
                     served.snapshot()
             if number == services:
@@ -321,6 +338,7 @@ def check_service(draw: random.Random, folder: Path) -> str:
             writer = Writer(service, planned)
             writer.start()
             time.sleep(draw.uniform(0, 1.5))
+            writer.killed.set()
             if draw.random() < 0.5:  # one rank, which ends the others
                 one = draw.choice(list(service.ranks().values()))
                 with suppress(ProcessLookupError):
@@ -330,6 +348,7 @@ def check_service(draw: random.Random, folder: Path) -> str:
             service.kill()
             writer.join(60)
             expect(not writer.is_alive(), "a client hangs")
+            expect(writer.problem is None, writer.problem)
             acknowledged = model.version_ + writer.done
         finally:
             service.kill()
@@ -337,16 +356,16 @@ def check_service(draw: random.Random, folder: Path) -> str:
     return f"service: {services} kills, {model.version_} batches"
 
 
-def plan(
-    draw: random.Random, model: mndmst.HDBSCAN, points: np.ndarray
-) -> list[dict[str, object]]:
+def plan(draw: random.Random, model: mndmst.HDBSCAN, points: np.ndarray) -> list[Batch]:
     """Return batches, each for the version that the one before it makes."""
     ids, next_id = model.ids_.tolist(), 10_000 * (model.version_ + 1)
-    batches: list[dict[str, object]] = []
+    batches: list[Batch] = []
     for _ in range(draw.randint(3, 12)):
-        gone = draw.sample(ids, draw.randint(0, min(9, len(ids) - 12)))
+        if draw.random() < 0.15:
+            batches.append({"rule": draw_rule(draw)})
+        gone = draw.sample(ids, draw.randint(0, min(9, max(0, len(ids) - 12))))
         new = draw_new(draw, str(model.metric), points)
-        batch: dict[str, object] = {"remove": gone} if gone else {}
+        batch: Batch = {"remove": gone} if gone else {}
         ids = [each for each in ids if each not in set(gone)]
         if len(new):
             taken = list(range(next_id, next_id + len(new)))
@@ -358,10 +377,11 @@ def plan(
     return batches
 
 
-def followed(
-    model: mndmst.HDBSCAN, points: np.ndarray, batch: dict[str, object]
-) -> np.ndarray:
+def followed(model: mndmst.HDBSCAN, points: np.ndarray, batch: Batch) -> np.ndarray:
     """Change an estimator by a batch; return its points."""
+    if "rule" in batch:
+        model.set_params(**batch["rule"]).update()
+        return points
     gone = np.isin(model.ids_, np.array(batch.get("remove", []), np.int64))
     model.update(**batch)
     kept = points[~gone]

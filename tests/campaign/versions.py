@@ -23,6 +23,14 @@ SHAPES = ("normal", "grid", "copies", "line", "equal", "clusters")
 DIMENSIONS = (1, 2, 2, 3, 5, 12, 16, 24, 32, 50, 64)
 # Metrics whose forests are followed, more often than the others
 FOLLOWED = ("euclidean", "cosine", "manhattan", "chebyshev")
+# Values of parameters of the clusters
+RULE = {
+    "min_cluster_size": range(2, 10),
+    "min_samples": (None, 1, 3, 4),
+    "cluster_selection_method": ("eom", "leaf"),
+    "cluster_selection_epsilon": (0.0, 0.5),
+    "max_cluster_size": (0, 30),
+}
 LEAST = 5  # points that stay, so that each min_samples is allowed
 FITTED = ("probabilities_", "outlier_scores_", "cluster_persistence_")
 # Points of a batch, as a part of all; and limits of searches beside it
@@ -60,6 +68,8 @@ def check_forest(draw: random.Random) -> str:
     metric, dimensions = draw_metric(draw)
     min_samples = draw.choice((0, 0, 1, 2, 5, 16, 60))
     count = draw.choice((LEAST_POINTS, LEAST_POINTS + 1, 700, 1024, 1500))
+    if dimensions <= 3 and draw.random() < 0.1:
+        count = 20_000
     points = draw_points(draw, metric, count, dimensions)
     if draw.random() < 0.3:
         points = points.astype(np.float32)
@@ -127,7 +137,7 @@ def check_estimator(draw: random.Random, folder: Path) -> str:
         if draw.random() < 0.3:
             check_refusal(draw, model, dimensions)
         if draw.random() < 0.2:
-            change_rule(draw, model)
+            model.set_params(**draw_rule(draw))
         gone = draw_gone(draw, model.labels_)
         new = draw_new(draw, metric, points)
         new_ids = list(range(next_id, next_id + len(new)))
@@ -152,16 +162,10 @@ def check_estimator(draw: random.Random, folder: Path) -> str:
     return f"{metric}, {'many' if many else 'few'} points"
 
 
-def change_rule(draw: random.Random, model: mndmst.HDBSCAN) -> None:
-    """Change a parameter of the clusters, which the next batch applies."""
-    name, values = draw.choice((
-        ("min_cluster_size", range(2, 10)),
-        ("min_samples", (None, 1, 3, LEAST - 1)),
-        ("cluster_selection_method", ("eom", "leaf")),
-        ("cluster_selection_epsilon", (0.0, 0.5)),
-        ("max_cluster_size", (0, 30)),
-    ))  # fmt: skip
-    model.set_params(**{name: draw.choice(values)})
+def draw_rule(draw: random.Random) -> dict[str, object]:
+    """Return another value of a parameter of the clusters."""
+    name = draw.choice(list(RULE))
+    return {name: draw.choice(RULE[name])}
 
 
 def empty_and_fill(model: mndmst.HDBSCAN, points: np.ndarray) -> None:
