@@ -12,6 +12,7 @@ import numpy as np
 
 from ...certificate.candidate import LIMIT
 from ...host.errors import InputError, optional
+from ...io.formats.matrix_values import check_square
 from ..metrics import METRICS, Norm, from_norm, prepared
 from ..row_metrics import row_metric
 
@@ -50,8 +51,7 @@ class PairDistances:
         if metric in METRICS:
             self.points = prepared(points, metric)
         elif metric == "precomputed":
-            if points.shape != (len(points), len(points)):
-                raise InputError("the matrix of distances is not square")
+            check_square(points)
         elif not row_metric(metric, parameters):
             self._cdist = optional("scipy.spatial.distance", "formats").cdist
             self.points = points != 0 if metric in PRESENCE else points

@@ -89,6 +89,11 @@ def test_a_box_of_other_sides_is_refused(boxsize: Any) -> None:
         PairDistances(np.zeros((3, 2)), "periodic", {"boxsize": boxsize})
 
 
+def test_distances_that_are_not_square_are_refused() -> None:
+    with pytest.raises(InputError, match=r"has shape \(3, 2\); give a square one"):
+        PairDistances(np.ones((3, 2)), "precomputed", {})
+
+
 def trees_of_five() -> Iterator[list[tuple[int, int]]]:
     """Yield all 125 spanning trees of five points."""
     for edges in combinations(combinations(range(5), 2), 4):
