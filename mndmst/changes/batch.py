@@ -60,10 +60,6 @@ class NetChanges(NamedTuple):
     after: np.ndarray
     change: np.ndarray  # int64: the first change of the batch that names the edge
 
-    def take(self, index: np.ndarray) -> "NetChanges":
-        """Return the changes that a mask or positions choose."""
-        return NetChanges(*(column[index] for column in self))
-
 
 def net_changes(
     batch: Batch, num_vertices: int, weight_dtype: np.dtype, maximum: bool = False

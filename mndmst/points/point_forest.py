@@ -27,7 +27,7 @@ from ..backends import find_accelerator
 from ..backends.base import DeviceMemoryError
 from ..comm.communicator import Comm
 from ..host.cores import core_count
-from ..host.errors import ConfigError, InputError
+from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
 from ..native.precompile import compile_for
 from .coordinates import PointCoordinates, point_coordinates, unscaled
@@ -122,13 +122,11 @@ def points_forest(
     length of neighbour lists (0: chosen here), and `search` (see `choose_search`)
     affect only the speed. 0 threads are all cores this process may use.
 
-    Raises ConfigError for an unknown metric or a negative number, InputError if there
-    are no points or they do not suit the metric.
+    Raises ConfigError for an unknown metric, InputError if there are too many points,
+    or they do not suit the metric.
     """
     n = len(points)
-    if n == 0 or points.shape[1] == 0:
-        raise InputError(f"the point array is empty: its shape is {points.shape}")
-    _check_request(n, min_samples, neighbours)
+    _check_count(n)
     check_search(search, metric)
     reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
@@ -254,7 +252,7 @@ def distributed_forest(
     reporter = reporter or SearchReporter()
     first, total = comm.exscan(len(part)), comm.sum(len(part))
     with comm.raise_on_all():
-        _check_request(total, min_samples, neighbours)
+        _check_count(total)
         check_search(search, metric)
         typed = part if metric == "euclidean" else part.astype(np.float64, copy=False)
         coordinates = prepared(typed, metric, first)
@@ -339,12 +337,10 @@ def _devices_of(comm: Comm) -> list[int]:
     return list(range(rank, count, ranks)) or ([rank % count] if count else [])
 
 
-def _check_request(points: int, min_samples: int, neighbours: int) -> None:
-    """Raise an error if there are too many points, or a number is negative."""
+def _check_count(points: int) -> None:
+    """Raise InputError if there are too many points."""
     if points >= 1 << 32:
         raise InputError(f"{points:,} points; at most 2^32 - 1 points are supported")
-    if min_samples < 0 or neighbours < 0:
-        raise ConfigError("min_samples and neighbours are 0 or more")
 
 
 def _join(

@@ -428,3 +428,52 @@ def test_masked_distances_are_not_taken_for_numbers() -> None:
 def test_clusters_of_a_named_forest_have_names() -> None:
     assert mndmst.clusters_within(NAMED, 5).tolist() == ["a", "a", "c"]
     assert mndmst.clusters_by_count(NAMED, 3).tolist() == ["a", "b", "c"]
+
+
+def of_payloads() -> object:
+    graph = pytest.importorskip("rustworkx").PyGraph()
+    graph.add_nodes_from(range(3))
+    graph.add_edges_from([(0, 1, {"weight": 1}), (1, 2, "x")])
+    return mndmst.minimum_spanning_forest(graph)
+
+
+def of_sparse(value: float, **options: str) -> object:
+    matrix = scipy.sparse.csr_array([[0, value], [value, 0]])
+    return mndmst.HDBSCAN(2, metric="precomputed", **options).fit(matrix)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: mndmst.minimum_spanning_forest(
+                [0], [1], [1], num_vertices=2, nodes=[0, 1]
+            ),
+            "give nodes or num_vertices, not both",
+        ),
+        (
+            lambda: mndmst.minimum_spanning_forest(
+                [0, 1], [1, 2], [np.longdouble(1), 2.5]
+            ),
+            "weight has values of type longdouble",
+        ),
+        (of_payloads, r"edge 1 \(1, 2\) has a payload of type str"),
+        (lambda: of_sparse(np.nan), "matrix has NaN"),
+        (lambda: of_sparse(1.0, algorithm="kd_tree"), "leave algorithm out"),
+        (lambda: mndmst.HDBSCAN().fit([[1, 2], [3]]), "rows of several lengths"),
+        (
+            lambda: mndmst.HDBSCAN(metric="correlation").fit(np.ones((9, 3))),
+            "point 0 has equal coordinates",
+        ),
+        (lambda: mndmst.read_points("a.csv", metric=3), "metric is 3; give its name"),
+        (
+            lambda: mndmst.draw(mndmst.minimum_spanning_forest([], [], []), "a.svg"),
+            "has no vertices to draw",
+        ),
+    ],
+)
+def test_inputs_that_contradict_themselves(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(MndmstError, match=f"(?i){message}"):
+        call()

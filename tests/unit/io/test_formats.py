@@ -15,9 +15,10 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.host.errors import ConfigError, InputError, MissingExtraError
 from mndmst.io.edge_file import Edges
-from mndmst.io.formats import read_edges, write_edges
+from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.partitioner.partition import build_shards
 from mndmst.io.partitioner.partition_run import InputCopy
+from mndmst.io.partitioner.weight_rules import weigh
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
@@ -141,6 +142,59 @@ def test_mistakes_in_mtx(tmp_path, text, message):
     (tmp_path / "bad.mtx").write_text(text)
     with pytest.raises(InputError, match=message):
         read_edges(tmp_path / "bad.mtx")
+
+
+def test_metis_files_may_have_sizes_and_weights_of_vertices(tmp_path):
+    """Flags 111 and 2: a size, two weights, then neighbours with weights of edges."""
+    rows = "5 1 9 2 7", "5 1 9 1 7 3 8", "% a comment", "5 1 9 2 8"
+    (tmp_path / "sizes.metis").write_text("\n".join(["3 2 111 2", *rows]) + "\n")
+    assert triples(read_edges(tmp_path / "sizes.metis")) == [(0, 1, 7), (1, 2, 8)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [("a.metis", "2 1 1\n2\n1 5\n", "line 2 has .* a neighbour without a weight"),
+     ("a.metis", "2 1 10\n3 2\n\n", "line 3 has too few numbers"),
+     ("a.metis", "2 1\n2\n1 2\n", "line 3 has arcs beyond the number"),
+     ("a.metis", "2 1\n2\n\n", "lists 1 neighbour, but 1 edge have 2"),
+     ("a.metis", "2 1\n2\n3\n", "line 3 has a neighbour not between 1 and"),
+     ("a.metis", "2 1\n2\n1\n2\n", "line 4 follows the lines of all 2 vertices"),
+     ("a.metis", "2 1\n2\nx\n", "line 3 is not whole numbers alone"),
+     ("a.metis", "2 1\n2\n", "ends after the line of vertex 1 of 2"),
+     ("a.adj", "AdjacencyGraph\n2\n2\n0\n1\n1\n0\n9\n", "line 8 goes on after"),
+     ("a.adj", "AdjacencyGraph\n2\n2\n0\n5\n1\n0\n", "beginnings of the rows do not"),
+     ("a.adj", "AdjacencyGraph\n2\n2\n0\n1\n1\n", "ends before the numbers"),
+     ("a.adj", "AdjacencyGraph\n2\nx\n0\n1\n1\n0\n", "line 3 has a word that is not"),
+     ("a.adj", "WeightedAdjacencyGraph\n2\n2\n0\n1\n1\n0\n2.5\n", "1 weight for 2")],
+)  # fmt: skip
+def test_mistakes_in_lists_of_neighbours(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_edges(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"), [(-3, 3, "int32"), (0.5, 2, "float64")]
+)
+def test_random_weights_lie_between_the_bounds(low, high, kind):
+    file = open_edges(DATA / "square.txt")
+    weights = [
+        weigh(file, f"random:{low}:{high}:{seed}").read().weight for seed in (1, 2)
+    ]
+    assert {weight.dtype for weight in weights} == {np.dtype(kind)}
+    assert all(((low <= w) & (w <= high)).all() for w in weights)
+    assert (weights[0] != weights[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [("random:5:3", "5 is more than 3"), ("hash:x", "'x' is not a seed from 0 to 2"),
+     ("random:1:2:-1", "'-1' is not a seed"), ("random:1", "there is no such rule"),
+     ("constant:x", "'x' is not a number that fits")],
+)  # fmt: skip
+def test_mistakes_in_rules_of_weights(rule, message):
+    with pytest.raises(ConfigError, match=rf"--weights {rule}: {message}"):
+        weigh(open_edges(DATA / "square.txt"), rule)
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,15 @@ def test_a_function_is_a_metric() -> None:
     np.testing.assert_array_equal(found, named)
 
 
+@pytest.mark.parametrize(("nearer", "clusters"), [(0.0, 2), (2.0**-48, 3)])
+def test_masses_are_compared_exactly(nearer: float, clusters: int) -> None:
+    """Ten points in a line have the mass of their two halves, or hardly less."""
+    gaps = [3.0] * 4 + [4.0] + [3 - nearer] * 4 + [6.0] + [1.0] * 4
+    points = np.concatenate([[0.0], np.cumsum(gaps)])[:, None]
+    labels = mndmst.HDBSCAN(min_cluster_size=5, min_samples=1).fit_predict(points)
+    assert len(np.unique(labels)) == clusters
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 @pytest.mark.parametrize("alpha", [0.5, 1.3])
 def test_alpha_scales_distances_and_not_cores(alpha: float, metric: str) -> None:
