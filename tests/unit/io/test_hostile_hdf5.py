@@ -4,6 +4,7 @@ import resource
 import shutil
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import forests
@@ -11,12 +12,23 @@ import h5py
 import numpy as np
 import pytest
 from shard_files import symmetric_rows, write
+from square import DATA
 
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.formats import read_edges
-from mndmst.io.hdf5_reader import LARGEST_CHUNK, checked_dataset, read_dataset
-from mndmst.io.results.clusters_file import read_labels, write_clusters
+from mndmst.io.hdf5_reader import (
+    DEFLATE,
+    LARGEST_CHUNK,
+    checked_dataset,
+    read_dataset,
+    undo,
+)
+from mndmst.io.results.clusters_file import (
+    read_dendrogram,
+    read_labels,
+    write_clusters,
+)
 from mndmst.io.results.forest_file import describe_forest
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
@@ -184,3 +196,48 @@ def test_a_negative_id_is_told_as_it_stands(tmp_path: Path) -> None:
         InputError, match=r"part-00001.h5: arc \(\d+, -7\): an id is out"
     ):
         read_graph(path)
+
+
+def shortened(file: h5py.File, name: str) -> None:
+    column = file[name][:-1]
+    del file[name]
+    file.create_dataset(name, data=column, fletcher32=True)
+
+
+def with_entry(file: h5py.File, name: str, entry: tuple[int, ...], value: int) -> None:
+    file[name][entry] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "read", "message"),
+    [
+        (partial(with_entry, name="linkage", entry=(0, 0), value=99),
+         read_dendrogram, "linkage is not a dendrogram"),
+        (partial(with_entry, name="linkage", entry=(3, 1), value=0),
+         read_dendrogram, "linkage is not a dendrogram"),
+        (partial(shortened, name="labels"), read_dendrogram, "linkage and labels diff"),
+        (partial(shortened, name="ids"), read_dendrogram, "linkage and ids differ"),
+        (partial(with_entry, name="labels", entry=(0,), value=99),
+         read_labels, "a label is out of range"),
+    ],
+)  # fmt: skip
+def test_clusters_that_contradict_themselves(
+    change: Callable, read: Callable, message: str, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(DATA / "golden/before.h5", tmp_path))
+    read(path)
+    with h5py.File(path, "r+") as file:
+        change(file)
+    with pytest.raises(InputError, match=rf"before\.h5: .*{message}"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [(b"no zlib", "are damaged"), (zlib.compress(bytes(16))[:-6], "do not end where")],
+)
+def test_a_chunk_that_does_not_unpack(stored: bytes, message: str) -> None:
+    whole = np.frombuffer(zlib.compress(bytes(16)), np.uint8)
+    assert undo((DEFLATE,), 0, whole, 8, 16).tobytes() == bytes(16)
+    with pytest.raises(ValueError, match=message):
+        undo((DEFLATE,), 0, np.frombuffer(stored, np.uint8), 8, 16)
