@@ -41,7 +41,14 @@ import numba  # noqa: E402, the setting above must come first
 import numpy as np  # noqa: E402
 from llvmlite import binding as llvm  # noqa: E402
 from numba import types  # noqa: E402
-from numba.core import callconv, codegen, compiler, config, registry  # noqa: E402
+from numba.core import (  # noqa: E402
+    callconv,
+    codegen,
+    compiler,
+    config,
+    pythonapi,
+    registry,
+)
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod, rtsys  # noqa: E402
 
@@ -186,16 +193,33 @@ def _context(processors: str) -> Any:
 
 @contextmanager
 def _without_locations() -> Iterator[None]:
-    """Keep paths of this machine's sources out of exceptions (see `_error`)."""
-    convention = callconv.CPUCallConv
-    before = convention.build_excinfo_struct
+    """Keep paths of this machine's sources out of exceptions (see `_error`).
+
+    Numba's own messages name paths, too, and functions by the count of those that the
+    process has compiled before.
+    """
+    convention, interface = callconv.CPUCallConv, pythonapi.PythonAPI
+    build, check = convention.build_excinfo_struct, interface.emit_environment_sentry
     convention.build_excinfo_struct = lambda self, kind, values, *_: (
-        (kind, values, None)
+        kind,
+        values and tuple(map(_without_location, values)),
+        None,
+    )
+    interface.emit_environment_sentry = (
+        lambda self, pointer, return_pyobject=False, debug_msg="": check(
+            self, pointer, return_pyobject
+        )
     )
     try:
         yield
     finally:
-        convention.build_excinfo_struct = before
+        convention.build_excinfo_struct = build
+        interface.emit_environment_sentry = check
+
+
+def _without_location(value: object) -> object:
+    """Return a value of an exception; of a message only what precedes a location."""
+    return value.partition('\nFile "')[0] if isinstance(value, str) else value
 
 
 def _name_symbols(module: Any, entry: str, name: str) -> None:

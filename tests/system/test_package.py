@@ -1,5 +1,6 @@
 """The wheel and the source distribution are whole, and work once installed."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -117,6 +118,9 @@ def check_kernels(wheel: zipfile.ZipFile, level: str) -> None:
     cpu = [n for n in objects if n.endswith(".o")]
     assert len(cpu) > 300
     assert all(name.split("/")[3].startswith(f"{level}-") for name in cpu)
+    # a place of the build, or a count of what its process had compiled before
+    places = [n for n in cpu if re.search(rb"\.py|NumbaEnv", wheel.read(n))]
+    assert not places
     digests = wheel.read("mndmst/native/objects/__init__.py").decode()
     assert all(f'"{name.partition("objects/")[2]}": "' in digests for name in cpu)
     sources = {

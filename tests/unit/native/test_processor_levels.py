@@ -89,6 +89,22 @@ def test_a_kernel_has_the_same_bytes_in_every_process(level: str) -> None:
     assert b".py" not in first.code
 
 
+def combined(values, others):
+    made = values + others
+    made[: len(others)] = others
+    return made
+
+
+@pytest.mark.parametrize("level", NAMES)
+def test_messages_of_numba_say_nothing_of_the_process(level: str) -> None:
+    """They would name a file of Numba's, and count compiled functions."""
+    code = compile_kernel(combined, "f8[],f8[]", level).code
+    assert b"unable to broadcast argument" in code
+    assert b"missing Environment" in code
+    assert b".py" not in code
+    assert b"NumbaEnv" not in code
+
+
 @pytest.mark.skipif(best_level() != "x86-64-v3", reason="names features of x86")
 def test_code_that_lacks_functions_is_refused_before_it_is_linked(
     monkeypatch: pytest.MonkeyPatch,
