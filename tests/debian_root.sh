@@ -23,6 +23,13 @@ emulate() {
         >"$binfmt/register"
 }
 
+# The processor that qemu emulates, for the root: before version 8.1 it shows the
+# host's in /proc/cpuinfo.
+emulated_processor() {
+    echo "processor : 0"
+    echo "Features  : fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp asimdrdm"
+}
+
 # What pip on this machine is told of its index and its certificates, for the root.
 pip_settings() {
     echo "[global]"
@@ -40,6 +47,8 @@ inside() {
         dir=$1 source=$2
         shift 2
         for system in proc sys dev; do mount --rbind "/$system" "$dir/$system"; done
+        [[ ! -e $dir/mndmst-cpuinfo ]] ||
+            mount --bind "$dir/mndmst-cpuinfo" "$dir/proc/cpuinfo"
         mkdir -p "$dir/src"
         mount --bind -o ro "$source" "$dir/src"
         exec env -i PATH=/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
@@ -70,6 +79,7 @@ case $action in
 up)
     [[ $4 != arm64 ]] || emulate
     make "$3" "$4"
+    [[ $4 != arm64 ]] || emulated_processor >"$dir/mndmst-cpuinfo"
     ;;
 on)
     inside "${@:3}"

@@ -31,18 +31,6 @@ emulated = pytest.mark.skipif(
 )
 
 QUICK = ("unit/cli", "unit/host", "unit/graph", "unit/changes", "unit/points")
-OF_KERNELS = (
-    "unit/native/test_processor_levels.py", "unit/native/test_linker.py",
-    "unit/native/test_kernel.py", "unit/kernels", "unit/points/test_points_forest.py",
-    "unit/points/test_scale.py",
-)  # fmt: skip
-# The emulator does not copy memory between processes, which MPICH asks for.
-TWO_RANKS = """
-set -e
-export MPIR_CVAR_CH4_CMA_ENABLE=0
-mpirun -n 2 python -m mndmst solve /src/partitions/demo -o /tmp/forest.h5 -q
-python -m mndmst verify /src/partitions/demo /tmp/forest.h5
-"""
 
 
 def on(root: Path, *words: str) -> str:
@@ -56,11 +44,12 @@ def on(root: Path, *words: str) -> str:
 
 
 def root_of(suite: str, architecture: str, *packages: str) -> Path:
-    """Return a root that has some packages of PyPI, made if need be."""
+    """Return a root, made if need be, where some packages of PyPI are installed."""
     root = Path(FOLDER) / f"{suite}-{architecture}"
     root.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([SCRIPT, "up", root, suite, architecture], check=True)
-    on(root, "pip", "install", "-q", *packages)
+    if packages:
+        on(root, "pip", "install", "-q", *packages)
     return root
 
 
@@ -70,25 +59,45 @@ def quiet_pytest(*names: str) -> list[str]:
     return ["python", "-m", "pytest", "--rootdir=/src", *options, *files]
 
 
-@emulated
-def test_kernels_and_two_ranks_on_aarch64(demo_digest: str) -> None:
-    packages = "numpy", "numba", "h5py", "mpi4py", "mpich", "scipy"
-    runners = "pytest", "pytest-timeout", "hypothesis"
-    root = root_of("bookworm", "arm64", *packages, *runners)
-    assert "aarch64" in on(root, "uname", "-m")
-    said = on(root, "bash", "-c", TWO_RANKS)
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels of this checkout with compiled kernels, built in minutes."""
+    folder = tmp_path_factory.mktemp("wheels")
+    subprocess.run(["bash", ROOT / "launch/wheel.sh", folder], check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("suite", "architecture"),
+    [
+        ("bookworm", "amd64"),
+        ("trixie", "amd64"),
+        pytest.param("bookworm", "arm64", marks=emulated),
+    ],
+)
+def test_an_installed_wheel_walks_through_the_readme(
+    suite: str, architecture: str, wheels: Path, demo_digest: str
+) -> None:
+    """It answers without a compiler, and nothing is compiled."""
+    root = root_of(suite, architecture)
+    (wheel,) = wheels.glob(f"*_{on(root, 'uname', '-m').strip()}.whl")
+    shutil.copy(wheel, root / "tmp")
+    said = on(root, "/src/tests/installed_wheel.sh", f"/tmp/{wheel.name}")
     assert f"digest={demo_digest}" in said
-    on(root, *quiet_pytest(*OF_KERNELS))
+    assert said.count("VERDICT ok") == 1
+
+
+# The sources that the extra `test` is installed from: /src cannot be written to.
+INSTALL = """
+sources=$(mktemp -d)
+cp -r /src/{mndmst,partitions,pyproject.toml,README.md,LICENSE} "$sources"
+pip install -q "$sources[test]"
+"""
 
 
 def test_quick_tests_on_python_of_trixie() -> None:
     root = root_of("trixie", "amd64")
-    on(
-        root,
-        "bash",
-        "-c",
-        "cp -r /src /tmp/mndmst && pip install -q '/tmp/mndmst[dev]'",
-    )
+    on(root, "bash", "-ec", INSTALL)
     on(root, *quiet_pytest(*QUICK))
 
 
