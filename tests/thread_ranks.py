@@ -49,6 +49,9 @@ class ThreadComm(Comm):
         result = rule.reduce(np.stack(self.gather_all(np.asarray(value))))
         return result if np.ndim(value) else result.item()
 
+    def exscan(self, value: Any) -> Any:
+        return sum(self.gather_all(value)[: self.rank])
+
     def allgather(self, value: Any) -> np.ndarray:
         return np.stack(self.gather_all(np.asarray(value)))
 

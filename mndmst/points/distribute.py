@@ -63,6 +63,24 @@ def _divide(
     _divide(sample[~sample_below], points, chosen[~below], owner, ranks[half:])
 
 
+def _bounds(comm: Comm, count: int) -> list[int]:
+    """Return where the consecutive points of each rank begin, and where they end."""
+    return [count * rank // comm.size for rank in range(comm.size + 1)]
+
+
+def deal(comm: Comm, points: np.ndarray | None) -> np.ndarray:
+    """Return this rank's consecutive points of those that rank 0 has. Collective."""
+    header = None if points is None else (points.shape, float_type(points.dtype))
+    shape, dtype = comm.bcast(header)
+    bounds = _bounds(comm, shape[0])
+    if points is None:
+        return comm.recv(0)[0].reshape(-1, shape[1])
+    for rank in range(1, comm.size):
+        sent = points[bounds[rank] : bounds[rank + 1]]
+        comm.send([sent.astype(dtype, copy=False).ravel()], rank)
+    return points[: bounds[1]].astype(dtype, copy=False)
+
+
 def read_part(
     comm: Comm, points: np.ndarray | None, path: Path
 ) -> tuple[np.ndarray, int]:
@@ -74,18 +92,13 @@ def read_part(
     """
     header = None if points is None else (points.shape, float_type(points.dtype))
     shape, dtype = comm.bcast(header)
-    bounds = [shape[0] * rank // comm.size for rank in range(comm.size + 1)]
+    bounds = _bounds(comm, shape[0])
     first, last = bounds[comm.rank], bounds[comm.rank + 1]
     if path.suffix == ".npy":
         with comm.raise_on_all():
             part = np.array(read_point_table(path, mapped=True).points[first:last])
-    elif points is not None:
-        for rank in range(1, comm.size):
-            sent = points[bounds[rank] : bounds[rank + 1]]
-            comm.send([sent.astype(dtype, copy=False).ravel()], rank)
-        part = points[:last]
     else:
-        part = comm.recv(0)[0].reshape(-1, shape[1])
+        part = deal(comm, points)
     with comm.raise_on_all():
         if len(part):
             part = checked_points(part, f"{path}: ", first, typed=True)

@@ -234,8 +234,7 @@ class Executor:
     def _load(self, fields: Request, job: QueuedJob | None) -> ServiceAnswer:
         """Keep points that a client has sent under a name."""
         JobProgress(job).stage("first version")
-        name, memory = fields["graph"], self.uploads.memory
-        upload, first = self.uploads.take(fields["upload"]), None
+        name, upload = fields["graph"], self.uploads.take(fields["upload"])
         with self.comm.raise_on_all():
             if name in self.graphs or name in self.points:
                 raise ConfigError(f"the name {name} is taken; give another one")
@@ -247,17 +246,18 @@ class Executor:
                     points_of_client,
                 )
                 from .live_points.served_points import ServedPoints
-            if self.comm.rank == 0:
-                first = points_of_client(fields, upload, self.threads, memory)
+                from .live_points.shared_search import SharedSearch
+        search = SharedSearch(self.comm, self.uploads.memory, self.threads)
+        first = search.run(lambda: points_of_client(fields, upload, search))
         self._commit(job)
 
         def begin() -> FirstPoints:
             assert first is not None
             if self.journals is None:
                 return first
-            return keep_first(first, self.journals / name, memory)
+            return keep_first(first, self.journals / name, search.memory)
 
-        served = ServedPoints.first(self.comm, name, begin, memory)
+        served = ServedPoints.first(search, name, begin)
         self.add_points(served)
         return {"version": served.version}
 

@@ -160,7 +160,7 @@ def _loaded(
 
 def _load_points(executor: Executor, setting: Setting, progress: Progress) -> None:
     """Read all points, and make the changes in their journals. Collective."""
-    comm, memory = executor.comm, executor.uploads.memory
+    comm = executor.comm
     origins: dict[str, str] = {}
     with comm.raise_on_all():
         if comm.rank == 0 and setting.journal is not None:
@@ -173,21 +173,22 @@ def _load_points(executor: Executor, setting: Setting, progress: Progress) -> No
     with points_required("points in the service need"):
         from .live_points.first_points import points_of_file, points_of_journal
         from .live_points.served_points import ServedPoints
+        from .live_points.shared_search import SharedSearch
 
+    search = SharedSearch(comm, executor.uploads.memory, executor.threads)
     for name in (*setting.points, *origins):
         until = setting.journal_until.get(name)
         if name in origins:
             assert setting.journal is not None
             begin = partial(
-                points_of_journal, setting.journal / name, origins[name], until,
-                executor.threads, memory,
-            )  # fmt: skip
+                points_of_journal, setting.journal / name, origins[name], until, search
+            )
         else:
             begin = partial(
                 points_of_file, name, setting.points[name], setting.journal, until,
-                executor.threads, memory, progress,
+                search, progress,
             )  # fmt: skip
-        served = ServedPoints.first(comm, name, begin, memory)
+        served = ServedPoints.first(search, name, begin)
         executor.add_points(served)
         _replay(served, progress)
 

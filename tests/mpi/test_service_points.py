@@ -76,6 +76,7 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert 'mndmst_points_clusters{points="pings"} 3.0' in metrics
         check_refusals(connected, tmp_path)
         check_loads(service, connected, tmp_path)
+        check_searches(connected)
         assert connected["g"].insert([0], [5], [2]) == 2
 
 
@@ -162,3 +163,21 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
     assert connected["g"].insert([], [], []) == 1
     with pytest.raises(ServiceError, match="no graph is named 'other'"):
         connected.points("other")
+
+
+def check_searches(connected: Service) -> None:
+    """All ranks search enough points for each; the forest is that of one process."""
+    draw = np.round(np.random.default_rng(1).random((900, 3)), 2)
+    for metric in ("euclidean", "cosine"):
+        many = connected.load_points(metric, draw[:600], metric=metric, min_samples=5)
+        many.insert(draw[600:])  # more than it pays to follow
+        many.set_params(min_samples=3)
+        found = many.fetch()
+        fresh = mndmst.HDBSCAN(metric=metric, min_samples=3).fit(draw)
+        for name in ("src", "dst", "weight"):
+            columns = getattr(found.forest, name), getattr(fresh.forest_, name)
+            np.testing.assert_array_equal(*columns)
+        labels = many.labels()["probability"].to_numpy().tolist()
+        assert labels == fresh.probabilities_.tolist()
+        with pytest.raises(ServiceError, match=r"min_samples \(900\) must be at most"):
+            many.set_params(min_samples=900)

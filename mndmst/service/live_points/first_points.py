@@ -10,20 +10,13 @@ from uuid import NAMESPACE_OID, uuid5
 import numpy as np
 
 from ...host.errors import ConfigError, InputError
-from ...host.memory_costs import (
-    COORDINATE_BYTES,
-    DENSITY_BYTES,
-    MIB,
-    NEIGHBOUR_BYTES,
-    POINT_BYTES,
-)
 from ...host.progress import Progress
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS, prepared
 from ...points.point_files import PointTable, read_point_table, uuid_of
 from ...points.versions.cluster_version import ClusterVersion
 from ...points.versions.point_batch import PointIds, checked_points
-from ...points.versions.point_version import ForestRule, PointVersion
+from ...points.versions.point_version import PointVersion
 from ..journal import Journal
 from ..limits import ServiceMemory
 from ..protocol import Request
@@ -37,9 +30,7 @@ from .point_records import (
     read_snapshot,
     write_snapshot,
 )
-
-# Neighbours that are listed for each point of a search
-LISTED = 16
+from .shared_search import SharedSearch, hold_search
 
 
 @dataclass(frozen=True)
@@ -71,24 +62,12 @@ def check_metric(metric: str, subject: str) -> None:
         )
 
 
-def hold_search(
-    memory: ServiceMemory, min_samples: int, count: int, dimensions: int
-) -> AbstractContextManager[None]:
-    """Count the search and the trees of points while a block makes them."""
-    each = POINT_BYTES + DENSITY_BYTES + COORDINATE_BYTES * dimensions
-    each += NEIGHBOUR_BYTES * (min_samples + LISTED)
-    nbytes = each * count
-    # The kernels of a small set take no more than a rank may always hold
-    return memory.hold(nbytes if nbytes > MIB else 0, f"a search of {count:,} points")
-
-
 def points_of_file(
     name: str,
     source: PointSource,
     journals: Path | None,
     until: int | None,
-    threads: int,
-    memory: ServiceMemory,
+    search: SharedSearch,
     progress: Progress,
 ) -> FirstPoints:
     """Return the points of a file, or of the newest snapshot in their journal."""
@@ -107,16 +86,16 @@ def points_of_file(
         start = journal.begin(source.path, uuid)
         if start.version > 0:
             snapshot = read_snapshot(start.path, start.version)
-            first = _of_snapshot(start.version, snapshot, options, threads, memory)
+            first = _of_snapshot(start.version, snapshot, options, search)
             return first._replace(journal=journal)
     else:
         journal = None
-    points = _first(options, threads, table.points, ids, memory)
+    points = _first(options, search, table.points, ids)
     return FirstPoints(0, uuid, points, options.coordinates, journal)
 
 
 def points_of_client(
-    request: Request, upload: HeldUpload | None, threads: int, memory: ServiceMemory
+    request: Request, upload: HeldUpload | None, search: SharedSearch
 ) -> FirstPoints:
     """Return the points that a client has sent to be kept under a name.
 
@@ -140,7 +119,7 @@ def points_of_client(
     points = checked_points(points, points.shape[1]).astype(np.float64, copy=False)
     prepared(points, metric)
     ids = columns.get("id")
-    first = _first(options, threads, points, ids, memory)
+    first = _first(options, search, points, ids)
     return FirstPoints(0, _uuid_of(options, points, ids), first, names)
 
 
@@ -163,7 +142,7 @@ def keep_first(first: FirstPoints, folder: Path, memory: ServiceMemory) -> First
 
 
 def points_of_journal(
-    folder: Path, origin: str, until: int | None, threads: int, memory: ServiceMemory
+    folder: Path, origin: str, until: int | None, search: SharedSearch
 ) -> FirstPoints:
     """Return points that a client has sent to an earlier service, by their journal."""
     journal = Journal(folder, POINT_JOURNAL, until)
@@ -175,7 +154,7 @@ def points_of_journal(
     snapshot = read_snapshot(start.path, start.version)
     if snapshot.options is None:
         raise InputError(f"{start.path}: has no options. Restore it from a copy.")
-    first = _of_snapshot(start.version, snapshot, snapshot.options, threads, memory)
+    first = _of_snapshot(start.version, snapshot, snapshot.options, search)
     return first._replace(journal=journal)
 
 
@@ -232,15 +211,14 @@ def _uuid_of(options: PointOptions, points: np.ndarray, ids: np.ndarray | None) 
 
 def _first(
     options: PointOptions,
-    threads: int,
+    search: SharedSearch,
     points: np.ndarray,
     ids: np.ndarray | None,
-    memory: ServiceMemory,
 ) -> ClusteredPoints:
     """Return version 0."""
     options.rule.check_points(len(points))
-    forest_rule = ForestRule(options.metric, options.rule.samples, threads=threads)
-    with hold_search(memory, forest_rule.min_samples, *points.shape):
+    forest_rule = search.rule(options.metric, options.rule.samples)
+    with hold_search(search.memory, forest_rule.min_samples, *points.shape):
         version = PointVersion.first(points, forest_rule, ids=ids)
         return ClusteredPoints(ClusterVersion.first(version, options.rule))
 
@@ -249,13 +227,12 @@ def _of_snapshot(
     number: int,
     snapshot: PointSnapshot,
     given: PointOptions,
-    threads: int,
-    memory: ServiceMemory,
+    search: SharedSearch,
 ) -> FirstPoints:
     """Return the version of a snapshot; options are `given` if it has none."""
     options, points = snapshot.options or given, snapshot.points
-    forest_rule = ForestRule(options.metric, options.rule.samples, threads=threads)
-    with hold_search(memory, forest_rule.min_samples, *points.shape):
+    forest_rule = search.rule(options.metric, options.rule.samples)
+    with hold_search(search.memory, forest_rule.min_samples, *points.shape):
         version = PointVersion.first(points, forest_rule)
         version = replace(version, number=number, point_ids=snapshot.ids)
         found = ClusterVersion.first(version, options.rule)

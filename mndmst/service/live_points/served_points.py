@@ -1,7 +1,7 @@
 """Points that clients know by a name: versions, batches, tables and answers.
 
 Rank 0 holds the points and makes each version. Other ranks hold its number alone, and
-take part in the jobs.
+take part in the jobs and in searches of all points.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...comm.communicator import Comm
 from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ...host.formatting import counted
 from ...host.progress import Progress
 from ...points.point_files import LARGEST
-from ..limits import ServiceMemory
 from ..protocol import PROTOCOL, JsonObject, Request, ServiceAnswer
 from ..served_versions import SentColumns, ServedVersions
 from ..uploads import points_of_lists
 from ..version_history import StaleVersionError, VersionHistory
 from .clustered_points import ClusteredPoints, ClusterTable, VersionEvents
-from .first_points import FirstPoints, hold_search, hold_snapshot, snapshot_of
+from .first_points import FirstPoints, hold_snapshot, snapshot_of
 from .point_records import PointsChange, write_snapshot
+from .shared_search import SharedSearch, hold_search
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,14 +51,14 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
 
     def __init__(
         self,
-        comm: Comm,
+        search: SharedSearch,
         name: str,
         start: tuple[int, str],
         first: FirstPoints | None,
-        memory: ServiceMemory,
     ) -> None:
-        super().__init__(comm, name, *start)
-        self._memory, number = memory, start[0]
+        super().__init__(search.comm, name, *start)
+        self._search, self._memory, number = search, search.memory, start[0]
+        memory = search.memory
         # Rank 0 alone adds to them
         self.events: VersionHistory[VersionEvents] = VersionHistory.of(
             f"the events of {name}", number, memory, "Read the labels as a whole."
@@ -82,21 +81,17 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
     @classmethod
     def first(
         cls,
-        comm: Comm,
+        search: SharedSearch,
         name: str,
         begin: Callable[[], FirstPoints],
-        memory: ServiceMemory,
     ) -> "ServedPoints":
         """Return points with the first version, which rank 0 begins. Collective.
 
         Raises MndmstError on every rank if rank 0 does.
         """
-        first, start = None, (0, "")
-        with comm.raise_on_all():
-            if comm.rank == 0:
-                first = begin()
-                start = first.number, first.uuid
-        served = cls(comm, name, comm.bcast(start), first, memory)
+        comm, first = search.comm, search.run(begin)
+        start = None if first is None else (first.number, first.uuid)
+        served = cls(search, name, comm.bcast(start), first)
         served.journaled = comm.bcast(served.journal is not None)
         return served
 
@@ -358,17 +353,19 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
 
     def apply(self, batch: PointsChange | MndmstError | None) -> MadePoints:
         """See `ServedVersions.apply`. Collective."""
-        made = MadePoints(self.version + 1)
-        with self.comm.raise_on_all():
-            if isinstance(batch, MndmstError):
-                raise batch
-            if batch is not None:
-                now, (come_and_go, rule) = self.current, batch
-                count = len(now.points.points) + len(come_and_go.ids)
-                with self._work_on(count, (rule or now.rule).samples):
-                    changed, events = now.changed(batch)
-                made = MadePoints(made.version, batch, changed, events)
-        return made
+        made = self._search.run(lambda: self._made(batch))
+        return made or MadePoints(self.version + 1)
+
+    def _made(self, change: PointsChange | MndmstError | None) -> MadePoints:
+        """Return the next version, on rank 0."""
+        if isinstance(change, MndmstError):
+            raise change
+        assert change is not None
+        now, (batch, rule) = self.current, change
+        count = len(now.points.points) + len(batch.ids)
+        with self._work_on(count, (rule or now.rule).samples):
+            changed, events = now.changed(change)
+        return MadePoints(self.version + 1, change, changed, events)
 
     @contextmanager
     def _work_on(self, count: int, min_samples: int) -> Iterator[None]:

@@ -26,7 +26,6 @@ from mndmst.service.limits import ServiceMemory
 from mndmst.service.live_points.first_points import (
     FirstPoints,
     PointSource,
-    hold_search,
     keep_first,
     points_of_client,
     points_of_file,
@@ -41,6 +40,11 @@ from mndmst.service.live_points.point_records import (
     unpack_change,
 )
 from mndmst.service.live_points.served_points import ServedPoints
+from mndmst.service.live_points.shared_search import (
+    SharedRule,
+    SharedSearch,
+    hold_search,
+)
 from mndmst.service.protocol import ACTIONS, Request, batches_of, read_request
 from mndmst.service.records import HEADER_BYTES, RecordReader, record
 from mndmst.service.uploads import Uploads, UploadVersion
@@ -64,9 +68,13 @@ def source(tmp_path: Path) -> PointSource:
     return PointSource(tmp_path / "pings.npy", rule)
 
 
+def searches(memory: ServiceMemory) -> SharedSearch:
+    return SharedSearch(world(), memory, 1)
+
+
 def begun(begin: Callable[[], FirstPoints], memory: ServiceMemory) -> ServedPoints:
     """Return points as a service that starts has them; replay their journal."""
-    served = ServedPoints.first(world(), "pings", begin, memory)
+    served = ServedPoints.first(searches(memory), "pings", begin)
     if served.journal is not None:
         for batch in served.journal.open(served.version, served.uuid):
             served.replay(batch)
@@ -76,8 +84,12 @@ def begun(begin: Callable[[], FirstPoints], memory: ServiceMemory) -> ServedPoin
 def load(source: PointSource, journal: Path | None = None) -> ServedPoints:
     """Return points of a file, or of their journal."""
     memory = ServiceMemory(0)
-    given = "pings", source, journal, None, 1, memory, QUIET
-    return begun(lambda: points_of_file(*given), memory)
+    search = searches(memory)
+
+    def begin() -> FirstPoints:
+        return points_of_file("pings", source, journal, None, search, QUIET)
+
+    return begun(begin, memory)
 
 
 def sent(**columns: object) -> dict[str, Uploads]:
@@ -458,6 +470,7 @@ def test_parameters_change_without_a_new_search(
     update(served, blob(0, 9, 20, 4), remove=range(40))
     forest = served.current.points.point_forest
     with monkeypatch.context() as patch:
+        patch.delattr(SharedRule, "forest_of")
         patch.delattr(ForestRule, "forest_of")
         assert update(served, min_cluster_size=25, allow_single_cluster=True) == {
             "version": 2, "inserted": 0, "deleted": 0, "first_id": None,
@@ -507,7 +520,7 @@ def test_the_memory_counts_the_newest_version(source: PointSource) -> None:
     many = np.random.default_rng(1).random((20000, 2))
     np.save(source.path, many)
     with pytest.raises(ConfigError, match="a search of 20,000 points"):
-        points_of_file("pings", source, None, None, 1, small, QUIET)
+        points_of_file("pings", source, None, None, searches(small), QUIET)
     with pytest.raises(ConfigError, match="a search of 20,000 points"):
         sent_first(many, memory=small)
 
@@ -538,13 +551,14 @@ def sent_first(
     rule = {"min_cluster_size": SIZE, "min_samples": SAMPLES}
     rule |= {name: fields.pop(name) for name in {*fields} & {*DensityRule().parameters}}
     request = Request(**{"rule": rule, **fields})
-    return points_of_client(request, upload, 1, memory or ServiceMemory(0))
+    return points_of_client(request, upload, searches(memory or ServiceMemory(0)))
 
 
 def loaded(folder: Path, until: int | None = None) -> ServedPoints:
     """Return points that a client has sent to a service before, by their journal."""
     memory, origin = ServiceMemory(0), loaded_journals(folder.parent)[folder.name]
-    return begun(lambda: points_of_journal(folder, origin, until, 1, memory), memory)
+    search = searches(memory)
+    return begun(lambda: points_of_journal(folder, origin, until, search), memory)
 
 
 def test_points_of_a_client_are_those_of_a_file(source: PointSource) -> None:
@@ -569,7 +583,7 @@ def test_points_of_a_client_outlive_the_service(tmp_path: Path) -> None:
     def begin() -> FirstPoints:
         return keep_first(sent_first(points, **rule), folder, memory)
 
-    served = ServedPoints.first(world(), "pings", begin, memory)
+    served = ServedPoints.first(searches(memory), "pings", begin)
     first = state(served)
     close(served)
     for number in range(3):
