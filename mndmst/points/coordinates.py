@@ -72,7 +72,7 @@ def point_coordinates(
             return on_device
         points = np.asarray(points)
     if metric == "cosine":
-        divided = _directions(_typed(points), threads)
+        divided = _directions(typed_points(points), threads)
         if points.size <= COPIED:
             divided = unscaled(divided.all())
         calls = [(part,) for part in _parts(len(points))]
@@ -82,12 +82,33 @@ def point_coordinates(
         if scale.factor == 1:
             return divided
         return PointCoordinates(scale.scaled(divided.all()), none, none, scale)
-    values = _typed(points) if metric == "euclidean" else points.astype(np.float64)
+    values = (
+        typed_points(points) if metric == "euclidean" else points.astype(np.float64)
+    )
     values = prepared(values, metric)
     scale = scale_for(METRICS[metric].norm, *extremes(values, threads))
     if scale.factor != 1:
         values = scale.scaled(values.astype(np.float64))
     return PointCoordinates(values, none, none, scale)
+
+
+def divided_points(
+    points: np.ndarray, metric: str, threads: Threads = ALONE
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Euclidean or cosine points in their own type, and their divisors.
+
+    They are not scaled; for divisors see `PointCoordinates`.
+    """
+    values = typed_points(points)
+    if metric == "cosine":
+        divided = _directions(values, threads)
+        return values, divided.largest, divided.length
+    return values, np.empty(0), np.empty(0)
+
+
+def typed_points(points: np.ndarray) -> np.ndarray:
+    """Return points as float32 or float64; no copy if they are."""
+    return points.astype(float_type(points.dtype), order="C", copy=False)
 
 
 def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
@@ -153,10 +174,6 @@ def _on_device(points: PointsOnDevice, metric: str) -> PointCoordinates | None:
     if metric == "euclidean":
         return unscaled(points)
     return PointCoordinates(points, largest, length, Scale())
-
-
-def _typed(points: np.ndarray) -> np.ndarray:
-    return points.astype(float_type(points.dtype), order="C", copy=False)
 
 
 def _directions(values: np.ndarray, threads: Threads) -> PointCoordinates:

@@ -10,7 +10,7 @@ import mndmst
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.results.forest_file import ForestHeader, write_forest_in
 from mndmst.points.certificate.point_certificate import verify_points
-from mndmst.points.metrics import METRICS
+from mndmst.points.metrics import METRICS, Norm
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.point_files import uuid_of
 from mndmst.points.versions import followed_forest
@@ -20,7 +20,7 @@ from mndmst.points.versions.point_version import ForestRule, PointVersion
 from .case import expect, numbers
 
 SHAPES = ("normal", "grid", "copies", "line", "equal", "clusters")
-DIMENSIONS = (1, 2, 2, 3, 5, 12, 16, 24, 32, 50, 64)
+DIMENSIONS = (1, 2, 2, 3, 5, 12, 16, 24, 32, 50, 64, 384)
 # Metrics whose forests are followed, more often than the others
 FOLLOWED = ("euclidean", "cosine", "manhattan", "chebyshev")
 # Values of parameters of the clusters
@@ -73,7 +73,10 @@ def check_forest(draw: random.Random) -> str:
     points = draw_points(draw, metric, count, dimensions)
     if draw.random() < 0.3:
         points = points.astype(np.float32)
-    version = PointVersion.first(points, ForestRule(metric, min_samples))
+    by_products = METRICS[metric].norm == Norm.EUCLIDEAN and draw.random() < 0.5
+    search = "product" if by_products else "auto"
+    rule = ForestRule(metric, min_samples, search=search)
+    version = PointVersion.first(points, rule)
     followed = 0
     for _ in range(draw.randint(3, 6)):
         gone = version.ids[draw_some(draw, len(version.ids))]
@@ -89,9 +92,11 @@ def check_forest(draw: random.Random) -> str:
             expect(
                 np.array_equal(getattr(forest, name), getattr(fresh, name)),
                 f"{name} of version {version.number}, {metric}, {dimensions} "
-                f"dimensions, min_samples {min_samples}, {len(version.ids)} points",
+                f"dimensions, min_samples {min_samples}, {len(version.ids)} points, "
+                f"search {search}",
             )
-    return f"forest: {metric}, {'followed' if followed else 'found anew'}"
+    kind = version.point_forest.search
+    return f"forest: {metric}, {'followed' if followed else 'found anew'}, {kind}"
 
 
 def draw_some(draw: random.Random, count: int) -> list[int]:

@@ -102,7 +102,7 @@ def list_reached(tree, reach, points, query, position, distance):
 
 
 @kernel
-def _offer(first, component, vertex, other, weight, key):
+def offer_edge(first, component, vertex, other, weight, key):
     """Make an edge a component's first one if it precedes the present one."""
     if weight < first.weight[component] or (
         weight == first.weight[component] and key < first.key[component]
@@ -185,8 +185,8 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
                         continue
                     key = edge_key(sources.point[i], vertices.row[other])
                     one, two = sources.vertex[i], vertices.vertex[other]
-                    _offer(first, own, one, two, weight, key)
-                    _offer(first, theirs, two, one, weight, key)
+                    offer_edge(first, own, one, two, weight, key)
+                    offer_edge(first, theirs, two, one, weight, key)
                     lowered = True
             if lowered:
                 bound = 0.0

@@ -16,7 +16,7 @@ from .boruvka_steps import LAST_KEY, edge_key
 from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
-UNROLLED = 4  # distances that `_fill_distances` adds up at the same time
+UNROLLED = 4  # distances that `fill_distances` adds up at the same time
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
@@ -101,7 +101,8 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
                 continue
             for c in range(begin, end):
                 score = product[row, c] - half[c]
-                if score < threshold or (
+                # The score of a removed column, NaN, is not above any threshold.
+                if not score >= threshold or (
                     queries.are_columns and first_column + c == query
                 ):
                     continue
@@ -259,16 +260,16 @@ def below(limit):
 def _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer):
     """Compute the distances of a row's candidates, and keep the k nearest, in order."""
     k, count = len(best), lists.count[row]
-    _load(queries.exact, query, buffer[UNROLLED])
+    load_point(queries.exact, query, buffer[UNROLLED])
     indices = np.empty(UNROLLED, np.int64)
     loaded = 0
     for i in range(count + 1):
         if i < count and lists.distance[row, i] == UNKNOWN:
-            _load(exact, lists.position[row, i], buffer[loaded])
+            load_point(exact, lists.position[row, i], buffer[loaded])
             indices[loaded] = i
             loaded += 1
         if loaded == UNROLLED or (i == count and loaded):
-            _fill_distances(buffer, indices, loaded, lists.distance[row])
+            fill_distances(buffer, indices, loaded, lists.distance[row])
             loaded = 0
     for i in range(1, count):
         score, position = lists.score[row, i], lists.position[row, i]
@@ -305,7 +306,7 @@ def threshold_of(bounds, square, within):
 
 
 @kernel
-def _load(exact, position, out):
+def load_point(exact, position, out):
     """Copy the float64 coordinates of a position; see `PointArrays`."""
     row = exact.source[position]
     if len(exact.length):
@@ -318,7 +319,7 @@ def _load(exact, position, out):
 
 
 @kernel
-def _fill_distances(buffer, indices, count, out):
+def fill_distances(buffer, indices, count, out):
     """Write squared distances between the point in the last row and those before it.
 
     That of row i of `buffer` is written to out[indices[i]]. Each is added up in the
@@ -374,7 +375,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
         if searches.bounded and components.bound[component] < weight:
             # All edges seen so far are heavier than the new bound.
             weight, end = components.bound[component], NO_POSITION
-        threshold = _threshold_within(bounds, square, weight)
+        threshold = threshold_within(bounds, square, weight)
         loaded = False
         for begin in range(0, columns, BLOCK):
             block_end = min(begin + BLOCK, columns)
@@ -393,10 +394,10 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
                 ):
                     continue
                 if not loaded:
-                    _load(queries.exact, query, buffer[UNROLLED])
+                    load_point(queries.exact, query, buffer[UNROLLED])
                     loaded = True
-                _load(exact, other, buffer[0])
-                _fill_distances(buffer, indices, 1, distance)
+                load_point(exact, other, buffer[0])
+                fill_distances(buffer, indices, 1, distance)
                 this = max(np.sqrt(distance[0]), core, components.cores[other])
                 if this < weight or (
                     this == weight
@@ -407,7 +408,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
                     )
                 ):
                     weight, end = this, np.uint32(other)
-                    threshold = _threshold_within(bounds, square, weight)
+                    threshold = threshold_within(bounds, square, weight)
         searches.weight[i], searches.ends[i] = weight, end
         if end != NO_POSITION and weight < components.bound[component]:
             components.bound[component] = weight
@@ -463,7 +464,7 @@ def filter_between(tile, components, least, exact, bounds, first, last):
             bound = min(weight[base + s], least[component, other_component])
             if other_component == component or components.lower_bound[position] > bound:
                 continue
-            threshold = _threshold_within(bounds, bounds.square[position], bound)
+            threshold = threshold_within(bounds, bounds.square[position], bound)
             above = 0
             for c in range(np.uint64(begins[s]), np.uint64(begins[s + 1])):
                 above += product[row, c] - half[c] >= threshold
@@ -478,10 +479,10 @@ def filter_between(tile, components, least, exact, bounds, first, last):
                 ):
                     continue
                 if not loaded:
-                    _load(exact, position, buffer[UNROLLED])
+                    load_point(exact, position, buffer[UNROLLED])
                     loaded = True
-                _load(exact, other, buffer[0])
-                _fill_distances(buffer, indices, 1, distance)
+                load_point(exact, other, buffer[0])
+                fill_distances(buffer, indices, 1, distance)
                 this = max(np.sqrt(distance[0]), core, components.cores[other])
                 this_key = edge_key(exact.point[position], exact.point[other])
                 if this < weight[base + s] or (
@@ -491,7 +492,7 @@ def filter_between(tile, components, least, exact, bounds, first, last):
                     a[base + s], b[base + s] = position, other
                     if this < bound:
                         bound = this
-                        threshold = _threshold_within(
+                        threshold = threshold_within(
                             bounds, bounds.square[position], bound
                         )
                     if this < least[component, other_component]:
@@ -511,7 +512,7 @@ def filter_between(tile, components, least, exact, bounds, first, last):
 
 
 @kernel
-def _threshold_within(bounds, square, weight):
+def threshold_within(bounds, square, weight):
     """Return `threshold_of` for the distance `weight`."""
     if weight == np.inf:
         return np.float32(-np.inf)

@@ -56,6 +56,7 @@ compared with one threshold.
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -209,71 +210,109 @@ def random_order(count: int) -> np.ndarray:
     return np.random.default_rng(SEED).permutation(count).astype(np.uint32)
 
 
+class ProductFrame(NamedTuple):
+    """The centre and the power of two by which points are rounded to float32."""
+
+    centre: np.ndarray
+    factor: float
+
+    def suits(self, points: np.ndarray) -> bool:
+        """Return whether products of rounded points certainly do not overflow."""
+        size = np.abs(points - self.centre).max(initial=0)
+        return bool(size * self.factor <= LONGEST)
+
+    def rounded(self, exact: PointArrays, threads: Threads) -> np.ndarray:
+        """Return points less the centre, scaled, as float32."""
+        points = np.empty((len(exact.source), len(self.centre)), np.float32)
+
+        def fill(part: slice) -> None:
+            points[part] = (exact.coordinates(part) - self.centre) * self.factor
+
+        threads.map(fill, [(part,) for part in _parts(len(points))])
+        return points
+
+
+class RoundedPoints(NamedTuple):
+    """Points as products take them, and the error bounds of their scores."""
+
+    frame: ProductFrame
+    points: np.ndarray  # float32
+    bounds: Bounds
+
+    @classmethod
+    def of(
+        cls, exact: PointArrays, threads: Threads, largest: float = 0.0
+    ) -> "RoundedPoints":
+        """Return points in a frame for them, and for coordinates up to `largest`.
+
+        That is how far coordinates are from the centre.
+        """
+        centre = exact.coordinates(slice(0, CENTRE)).mean(axis=0)
+        sizes = threads.map(
+            lambda part: float(np.abs(exact.coordinates(part) - centre).max(initial=0)),
+            [(part,) for part in _parts(len(exact.source))],
+        )
+        largest, factor = max(largest, *sizes), 1.0
+        if largest > 0:
+            dimensions = len(centre)
+            exponent = math.frexp(largest)[1] + math.ceil(math.log2(dimensions) / 2)
+            factor = math.ldexp(1.0, -exponent)
+        return cls.within(ProductFrame(centre, factor), exact, threads)
+
+    @classmethod
+    def within(
+        cls, frame: ProductFrame, exact: PointArrays, threads: Threads
+    ) -> "RoundedPoints":
+        """Return points in a given frame, which suits them."""
+        points = frame.rounded(exact, threads)
+        square, dimensions = squares_of(points, threads), points.shape[1]
+        terms = (dimensions + 16) * UNIT_ROUNDING
+        gamma, absolute = terms / (1 - terms), (dimensions + 16) * 2.0**-120
+        half = (square / 2 * (1 - gamma)).astype(np.float32)
+        numbers = np.array([gamma, absolute, frame.factor**2])
+        return cls(frame, points, Bounds(square, half, numbers))
+
+
+def squares_of(points: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return the squared lengths of float32 points, as float64."""
+    square = np.empty(len(points))
+    ranges = each_range(threads.bounds(len(points), ROWS))
+    threads.run(fill_squares, points, square, *ranges)
+    return square
+
+
 class HostProducts:
     """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
 
     Coordinates are finite, and scaled as `points/scale.py` says.
     """
 
-    def __init__(self, points: PointArrays, threads: Threads) -> None:
+    def __init__(
+        self,
+        points: PointArrays,
+        threads: Threads,
+        rounded: RoundedPoints | None = None,
+    ) -> None:
         self.threads, self.exact, self.passes = threads, points, 1
         self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
-        self._make_frame(0.0)
+        self._set(rounded or RoundedPoints.of(points, threads))
 
-    def _make_frame(self, largest: float) -> None:
-        """Choose the centre and factor, and round all points to float32.
+    def _set(self, rounded: RoundedPoints) -> None:
+        self.rounded = rounded
+        self.points, self.bounds = rounded.points, rounded.bounds
 
-        They suit coordinates up to `largest` from the centre.
-        """
-        exact = self.exact
-        self._centre = exact.coordinates(slice(0, CENTRE)).mean(axis=0)
-        sizes = self.threads.map(
-            lambda part: float(
-                np.abs(exact.coordinates(part) - self._centre).max(initial=0)
-            ),
-            [(part,) for part in _parts(len(exact.source))],
-        )
-        largest = max(largest, *sizes)
-        dimensions = len(self._centre)
-        self._factor = 1.0
-        if largest > 0:
-            exponent = math.frexp(largest)[1] + math.ceil(math.log2(dimensions) / 2)
-            self._factor = math.ldexp(1.0, -exponent)
-        self.points = self._rounded(exact)
-        square = self._squares(self.points)
-        terms = (dimensions + 16) * UNIT_ROUNDING
-        gamma, absolute = terms / (1 - terms), (dimensions + 16) * 2.0**-120
-        half = (square / 2 * (1 - gamma)).astype(np.float32)
-        numbers = np.array([gamma, absolute, self._factor**2])
-        self.bounds = Bounds(square, half, numbers)
-
-    def _rounded(self, exact: PointArrays) -> np.ndarray:
-        """Return points less the centre, scaled, as float32."""
-        points = np.empty((len(exact.source), len(self._centre)), np.float32)
-
-        def fill(part: slice) -> None:
-            points[part] = (exact.coordinates(part) - self._centre) * self._factor
-
-        self.threads.map(fill, [(part,) for part in _parts(len(points))])
-        return points
-
-    def _squares(self, points: np.ndarray) -> np.ndarray:
-        square = np.empty(len(points))
-        ranges = each_range(self.threads.bounds(len(points), ROWS))
-        self.threads.run(fill_squares, points, square, *ranges)
-        return square
-
-    def _queries(
+    def queries(
         self, points: np.ndarray, point: np.ndarray
     ) -> tuple[QueryRows, np.ndarray]:
-        """Return other ranks' points as rows for the kernels, and rounded points."""
+        """Return other points as rows for the kernels, and rounded points."""
         points = points.astype(np.float64, copy=False)
-        size = np.abs(points - self._centre).max(initial=0)
-        if size * self._factor > LONGEST:
-            self._make_frame(float(size))
+        if not self.rounded.frame.suits(points):
+            size = np.abs(points - self.rounded.frame.centre).max()
+            self._set(RoundedPoints.of(self.exact, self.threads, float(size)))
         exact = query_arrays(points, point)
-        rounded = self._rounded(exact)
-        return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
+        rounded = self.rounded.frame.rounded(exact, self.threads)
+        square = squares_of(rounded, self.threads)
+        return QueryRows(exact, square, exact.source, False), rounded
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
@@ -290,11 +329,11 @@ class HostProducts:
                 last = min(first + ROWS, end)
                 block = self.points[first:last]
                 row_lists = _slice(lists, first - begin, last - begin)
-                for tile in self._tiles(block, first, first, end):
+                for tile in self.tiles(block, first, first, end):
                     self._filter(tile, queries, row_lists, k)
                     self._filter_columns(tile, queries, lists, begin, k)
                 for outside in ((0, begin), (end, count)):
-                    for tile in self._tiles(block, first, *outside):
+                    for tile in self.tiles(block, first, *outside):
                         self._filter(tile, queries, row_lists, k)
             used = _slice(lists, 0, end - begin)
             self._finish(begin, queries, used, distance, positions)
@@ -305,7 +344,7 @@ class HostProducts:
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest_to`."""
-        queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
+        queries, rounded = self.queries(points, np.zeros(len(points), np.uint32))
         count = len(points)
         distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
         all_lists = _candidates(min(ROWS, count), k)
@@ -319,15 +358,15 @@ class HostProducts:
                 self.bounds,
                 lists,
                 limits,
-                *self._ranges(len(lists.count)),
+                *self.ranges(len(lists.count)),
             )
             block = rounded[first : first + ROWS]
-            for tile in self._tiles(block, first, 0, len(self.points)):
+            for tile in self.tiles(block, first, 0, len(self.points)):
                 self._filter(tile, queries, lists, k)
             self._finish(first, queries, lists, distance, positions)
         return distance, positions
 
-    def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
+    def ranges(self, count: int) -> tuple[PerCall, PerCall]:
         """Return ranges of the rows or columns of a tile, several per thread."""
         return each_range(self.threads.bounds(count, GRAIN, each=4))
 
@@ -343,7 +382,7 @@ class HostProducts:
             self.bounds,
             lists,
             k,
-            *self._ranges(len(tile.product)),
+            *self.ranges(len(tile.product)),
         )
 
     def _filter_columns(
@@ -389,7 +428,7 @@ class HostProducts:
             lists,
             distance,
             positions,
-            *self._ranges(len(lists.count)),
+            *self.ranges(len(lists.count)),
         )
 
     def lightest(
@@ -414,7 +453,7 @@ class HostProducts:
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest_to`."""
-        rows, rounded = self._queries(queries.points, queries.point)
+        rows, rounded = self.queries(queries.points, queries.point)
         ends = np.full(len(queries.bound), NO_POSITION)
         searches = Searches(
             queries.component, queries.core, ends, queries.bound.copy(), False
@@ -433,8 +472,8 @@ class HostProducts:
         for first in range(0, count, ROWS):
             report(first, count)
             rows = queries.positions[first : first + ROWS]
-            ranges = self._ranges(len(rows))
-            for tile in self._tiles(rounded[rows], first, 0, len(self.points)):
+            ranges = self.ranges(len(rows))
+            for tile in self.tiles(rounded[rows], first, 0, len(self.points)):
                 self.threads.run(
                     filter_leaving,
                     tile,
@@ -524,14 +563,14 @@ class HostProducts:
                     least,
                     self.exact,
                     self.bounds,
-                    *self._ranges(len(rows)),
+                    *self.ranges(len(rows)),
                 )
                 a, b, weight, key = concatenate(parts, self.threads)
                 edges.append(PointEdges(of_position[a], of_position[b], weight, key))
         report(count, count)
         return PointEdges.concatenate(edges)
 
-    def _tiles(
+    def tiles(
         self, block: np.ndarray, first: int, begin: int, end: int
     ) -> Iterator[Tile]:
         """Multiply some rounded rows with the points [begin, end), tile by tile."""
@@ -539,6 +578,21 @@ class HostProducts:
         for column in range(begin, end, COLUMNS):
             others = self.points[column : min(column + COLUMNS, end)]
             yield Tile(self._multiply(block, others, buffer), first, column)
+
+    def pair_tiles(
+        self, rounded: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> Iterator[PairTile]:
+        """Multiply some rounded points, named by `rows`, with those at `columns`."""
+        buffer = np.empty(min(ROWS, len(rows)) * min(COLUMNS, len(columns)), np.float32)
+        for first in range(0, len(rows), ROWS):
+            some_rows = rows[first : first + ROWS]
+            block = rounded[some_rows]
+            for column in range(0, len(columns), COLUMNS):
+                some = columns[column : column + COLUMNS]
+                consecutive = slice(some[0], some[-1] + 1)
+                copied = some[-1] - some[0] + 1 > len(some)
+                others = self.points[some if copied else consecutive]
+                yield PairTile(self._multiply(block, others, buffer), some_rows, some)
 
     def _multiply(
         self, block: np.ndarray, others: np.ndarray, buffer: np.ndarray

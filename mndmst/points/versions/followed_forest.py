@@ -40,15 +40,19 @@ from ..kernels.boruvka_steps import (
     relabel,
 )
 from ..kernels.changed_points import EdgeSources, contract_certain
+from ..kernels.changed_products import PartVertices
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, Norm, from_norm, prepared
 from ..point_forest import PointForest
 from ..scale import extremes, scale_for
 from ..search.build_tree import build_tree
-from ..search.point_search import TreeSearch
+from ..search.equal_points import Coordinates
+from ..search.point_search import PointSearch, TreeSearch
+from ..search.product_search import ProductSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import choose_search
-from .point_parts import PartVertices, PointPart, TreePart
+from .point_parts import PointPart, TreePart
+from .product_part import DIVIDED, ProductPart
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
@@ -68,6 +72,7 @@ LISTED_BALL = 16.0
 COMMON, SAMPLED = 0.999, 1 << 16
 # Searches of a round; one component may need more.
 CHEAP = 1 << 12
+PAIRS = 1 << 12  # of points whose distances are computed at once
 
 
 def pays(batch: int, points: int) -> bool:
@@ -111,10 +116,11 @@ class FollowedForest:
         min_samples: int,
         point_forest: PointForest,
         threads: int = 0,
+        search: str = "auto",
     ) -> "FollowedForest | None":
-        """Return the forest of points, ready for a change; None for a search by trees.
+        """Return the forest of points, ready for a change; None if none can follow.
 
-        `point_forest` is that of `points_forest`.
+        `point_forest` is that of `points_forest`; for `search` see `choose_search`.
         """
         order = max(min_samples, 1)
         if len(points) <= max(LEAST_POINTS, order + 1):
@@ -124,19 +130,25 @@ class FollowedForest:
         if coordinates.scale.factor != 1:
             return None
         listed = order + FURTHER
-        choice = choose_search(coordinates, metric, "auto", listed, device_tree=True)
-        if choice.name not in ("tree", "device-tree"):
+        choice = choose_search(coordinates, metric, search, listed, device_tree=True)
+        norm, others = METRICS[metric].norm, RemotePoints(len(points))
+        part: PointPart
+        searched: PointSearch
+        if choice.name in ("tree", "device-tree"):
+            tree = build_tree(coordinates.all(), norm, team)
+            part, searched = TreePart(tree, metric), TreeSearch(tree, others, team)
+        elif choice.name == "product" and metric in DIVIDED:
+            part = ProductPart.first(points, metric, team)
+            searched = ProductSearch(part.products(team), part.point, others, team)
+        else:
             return None
-        values, norm = coordinates.all(), METRICS[metric].norm
-        tree = build_tree(values, norm, team)
-        search = TreeSearch(tree, RemotePoints(len(values)), team)
-        radius = search.neighbours(order, order).cores
-        position = np.empty(len(values), np.uint32)
-        position[tree.point] = np.arange(len(values), dtype=np.uint32)
+        radius = searched.neighbours(order, order).cores
+        position = np.empty(len(points), np.uint32)
+        position[part.point] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
-            weight = _distances(values[forest.src], values[forest.dst], norm)
+            weight = _distances(coordinates.of, forest.src, forest.dst, norm)
             if min_samples:
                 cores = radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
@@ -145,8 +157,8 @@ class FollowedForest:
             metric,
             min_samples,
             threads,
-            (TreePart(tree),),
-            tree.point,
+            (part,),
+            part.point,
             position,
             radius,
             weight,
@@ -202,9 +214,9 @@ class FollowedForest:
         None if there are many.
         """
         most = max(LEAST_REACHED, MOST_REACHED * len(points))
-        found = []
+        found, team = [], Threads(self.threads or core_count())
         for part, at in self._parts():
-            reached = part.reached(points, reach[at], most)
+            reached = part.reached(points, reach[at], most, team)
             if reached is None:
                 return None
             query, position, distance = reached
@@ -276,6 +288,7 @@ class _Change:
         radius = before.radius.copy()
         radius[before.position[removed]] = -1
         row = self.new_row[before.row]
+        row[radius < 0] = 0
         changed, sizes = [], [len(part.point) for part in before.parts]
         parts, later = before._parts(), len(inserted)
         first = len(parts)  # the parts from this one on are built anew
@@ -288,24 +301,18 @@ class _Change:
         gone = np.sort(before.position[removed])
         for part, at in parts[:first]:
             inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
-            changed.append(part.without(inside))
+            changed.append(part.moved(self.points, row[at], inside))
         begin = parts[first][1].start if first < len(parts) else len(radius)
         alive = begin + np.flatnonzero(radius[begin:] >= 0)
         rows = np.append(row[alive], self.new_rows.astype(np.uint32))
         later_radius = np.append(radius[alive], np.full(len(inserted), np.nan))
         if len(rows):
-            values = inserted
-            if len(alive):
-                values = np.concatenate(
-                    [before._prepared(self.points[row[alive]]), inserted]
-                )
             team = Threads(before.threads or core_count())
-            last = before.parts[0].of(values, team)
+            last = before.parts[0].of(self.points, rows, team)
             changed.append(last)
             rows, later_radius = rows[last.point], later_radius[last.point]
         row = np.append(row[:begin], rows)
         radius = np.append(radius[:begin], later_radius)
-        row[radius < 0] = 0
         position = np.empty(len(self.points), np.uint32)
         position[row] = np.arange(len(row), dtype=np.uint32)
         first_row = np.flatnonzero(row == 0)  # its own position, not a removed point's
@@ -366,7 +373,7 @@ class _Change:
             from_norm(weight, after.metric),
             np.zeros(len(self.points), np.int64),
         )
-        point_forest = PointForest(forest, len(key), True, "tree")
+        point_forest = PointForest(forest, len(key), True, after.parts[0].search)
         return replace(after, weight=weight, point_forest=point_forest)
 
     def _searching_rows(self) -> np.ndarray:
@@ -433,11 +440,13 @@ class _Change:
 
     def _weights(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the weights of edges between rows."""
-        prepare, points = self.before._prepared, self.points
-        distance = _distances(prepare(points[a]), prepare(points[b]), self.norm)
+        distance = _distances(self._coordinates, a, b, self.norm)
         position = self.after.position
         cores = np.maximum(self.cores[position[a]], self.cores[position[b]])
         return np.maximum(distance, cores)
+
+    def _coordinates(self, rows: np.ndarray) -> np.ndarray:
+        return self.before._prepared(self.points[rows])
 
     def _edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:
         """Return the edges between different rows, of known distances."""
@@ -569,14 +578,20 @@ class _Rounds:
         """Search first edges from sources, within the bounds of one or both ends."""
         component = self.of_vertex[sources.vertex]
         starts = self._starts(sources)
+        team = Threads(self.after.threads or core_count())
+        # Edges of new points, which search within both bounds, have none but the cores
+        lower_bound = self.change.cores if both else self.lower_bound
         for part, at in self.after._parts():
             vertices = PartVertices(
                 self.after.row[at],
                 self.vertex[at],
                 self.of_position[at],
                 self.change.cores[at],
+                lower_bound[at],
             )
-            part.improve_first_edges(vertices, sources, starts, component, first, both)
+            part.improve_first_edges(
+                vertices, sources, starts, component, first, both, team
+            )
 
     def _starts(self, sources: EdgeSources) -> np.ndarray:
         """Return where sources of another group begin, and their number."""
@@ -599,11 +614,16 @@ def _with_few_searches(counts: np.ndarray) -> np.ndarray:
     return taking_part
 
 
-def _distances(one: np.ndarray, other: np.ndarray, norm: Norm) -> np.ndarray:
+def _distances(
+    coordinates: Coordinates, a: np.ndarray, b: np.ndarray, norm: Norm
+) -> np.ndarray:
     """Return the distances of pairs of points, with the bits of searches."""
-    total = np.zeros(len(one))
-    for x, y in zip(one.T, other.T, strict=True):
-        total = norm.add(total, np.abs(x - y))
+    total = np.zeros(len(a))
+    for begin in range(0, len(a), PAIRS):
+        pairs = slice(begin, begin + PAIRS)
+        one, other = coordinates(a[pairs]), coordinates(b[pairs])
+        for x, y in zip(one.T, other.T, strict=True):
+            total[pairs] = norm.add(total[pairs], np.abs(x - y))
     return norm.distance(total)
 
 

@@ -4,7 +4,7 @@ A batch adds a part for its new points. Other parts stay as they are, but for re
 points, unless they are built anew with them; see `FollowedForest`.
 """
 
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -18,20 +18,12 @@ from ..kernels.changed_points import (
     improve_first_edges,
     list_reached,
 )
+from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
 from ..kernels.nearest_points import nearest_to_queries
 from ..kernels.norms import LARGEST
-from ..metrics import Norm
+from ..metrics import Norm, prepared
 from ..search.build_tree import build_tree, fill_tree
-
-
-class PartVertices(NamedTuple):
-    """The components of a part's points, by position."""
-
-    row: np.ndarray  # uint32
-    vertex: np.ndarray  # uint32
-    of_position: np.ndarray  # uint32: the component
-    cores: np.ndarray  # float64
 
 
 class PointPart(Protocol):
@@ -41,9 +33,11 @@ class PointPart(Protocol):
     is removed.
     """
 
+    search: str  # the name of the search, see `SearchChoice`
+
     @property
     def point(self) -> np.ndarray:
-        """The index of each position's point in the array of `of` (uint32)."""
+        """The index of each position's point in the rows of `of` (uint32)."""
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -56,11 +50,17 @@ class PointPart(Protocol):
         A group has at most LEAF points.
         """
 
-    def of(self, points: np.ndarray, threads: Threads) -> Self:
-        """Return a part of the same kind with other points."""
+    def of(self, points: np.ndarray, rows: np.ndarray, threads: Threads) -> Self:
+        """Return a part of the same kind with some rows of the next version's points.
 
-    def without(self, positions: np.ndarray) -> Self:
-        """Return the part without some points; the others keep their positions."""
+        Points here are the user's, not prepared for the metric.
+        """
+
+    def moved(self, points: np.ndarray, row: np.ndarray, removed: np.ndarray) -> Self:
+        """Return the part in the next version, without the positions `removed`.
+
+        Others keep their positions; `row` has their rows in the version's `points`.
+        """
 
     def nearest(
         self, queries: np.ndarray, k: int, threads: Threads
@@ -71,12 +71,13 @@ class PointPart(Protocol):
         """
 
     def reached(
-        self, points: np.ndarray, reach: np.ndarray, most: int
+        self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return indices of points, positions that reach them, and distances.
 
         A position reaches points up to the distance `reach`, which is negative for
-        removed ones. None if there are more than `most` pairs.
+        removed ones. None if there are more than `most` pairs, or if the search of a
+        next version could not take the points.
         """
 
     def improve_first_edges(
@@ -87,20 +88,24 @@ class PointPart(Protocol):
         component: np.ndarray,
         first: PointEdges,
         both: bool,
+        threads: Threads,
     ) -> None:
         """Replace first edges of components by earlier ones from sources to the part.
 
         `component` has the component of each source. Edges are within the bound of the
-        source's component, or, if `both`, of one of both. Sources from each index in
-        `starts` to the next are of one group.
+        source's component, or, if `both`, of one of both; those below the lower bound
+        of their other end may be left out. Sources from each index in `starts` to the
+        next are of one group.
         """
 
 
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    def __init__(self, tree: PointTree) -> None:
-        self.tree, self.point = tree, tree.point
+    search = "tree"
+
+    def __init__(self, tree: PointTree, metric: str) -> None:
+        self.tree, self.point, self.metric = tree, tree.point, metric
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -113,22 +118,26 @@ class TreePart:
         tree = self.tree
         return tree.end[tree.leaves] - tree.begin[tree.leaves]
 
-    def of(self, points: np.ndarray, threads: Threads) -> "TreePart":
+    def of(self, points: np.ndarray, rows: np.ndarray, threads: Threads) -> "TreePart":
         """See `PointPart`."""
-        return TreePart(build_tree(points, Norm(self.tree.norm), threads))
+        values = prepared(np.asarray(points[rows], np.float64), self.metric)
+        tree = build_tree(values, Norm(self.tree.norm), threads)
+        return TreePart(tree, self.metric)
 
-    def without(self, positions: np.ndarray) -> "TreePart":
+    def moved(
+        self, points: np.ndarray, row: np.ndarray, removed: np.ndarray
+    ) -> "TreePart":
         """See `PointPart`."""
-        if len(positions) == 0:
+        if len(removed) == 0:
             return self
         tree = self.tree
         blocks = tree.blocks.copy()
         starts = tree.begin[tree.leaves]
-        leaf = np.searchsorted(starts, positions, "right") - 1
+        leaf = np.searchsorted(starts, removed, "right") - 1
         dimensions = tree.low.shape[1]
-        at = leaf * dimensions * LEAF + (positions - starts[leaf])
+        at = leaf * dimensions * LEAF + (removed - starts[leaf])
         blocks[at[:, None] + np.arange(dimensions) * LEAF] = np.inf
-        return TreePart(tree._replace(blocks=blocks))
+        return TreePart(tree._replace(blocks=blocks), self.metric)
 
     def nearest(
         self, queries: np.ndarray, k: int, threads: Threads
@@ -141,7 +150,7 @@ class TreePart:
         return distance, position
 
     def reached(
-        self, points: np.ndarray, reach: np.ndarray, most: int
+        self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """See `PointPart`."""
         of_node = self._fill(self.point, -reach)[1]
@@ -162,6 +171,7 @@ class TreePart:
         component: np.ndarray,
         first: PointEdges,
         both: bool,
+        threads: Threads,
     ) -> None:
         """See `PointPart`."""
         of_position = vertices.of_position

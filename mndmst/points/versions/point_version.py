@@ -44,7 +44,12 @@ class ForestRule:
         if name not in METRICS or self.alpha != 1 or self.approximate:
             return None
         return FollowedForest.of(
-            points, str(name), self.min_samples, point_forest, self.threads
+            points,
+            str(name),
+            self.min_samples,
+            point_forest,
+            self.threads,
+            self.search,
         )
 
     def forest_of(self, points: np.ndarray) -> PointForest:

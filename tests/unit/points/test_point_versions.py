@@ -99,15 +99,18 @@ def test_float32_points_are_inserted_without_a_warning():
 
 
 def follows_all(version, batches, monkeypatch):
-    """Return whether each batch's forest is that of a fresh search, and not made so."""
+    """Return the last version; each one's forest is a fresh search's, but not made so.
+
+    A fresh search is by a tree, whatever the rule says.
+    """
     monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
     for remove, insert in batches:
         ids = version.ids[remove] if len(remove) else None
         batch = version.check(remove=ids, insert=insert if len(insert) else None)
         version = version.changed(batch)
-        if version.followed is None or not same_forest(version):
-            return False
-    return True
+        assert version.followed is not None
+        assert same_forest(version)
+    return version
 
 
 def drawn(random, count, dimensions, kind):
@@ -135,6 +138,31 @@ def drawn(random, count, dimensions, kind):
 def test_the_forest_follows_any_batch_bit_for_bit(
     metric, dimensions, min_samples, kind, monkeypatch
 ):
+    batches_follow(ForestRule(metric, min_samples), dimensions, kind, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "densities"])
+@pytest.mark.parametrize(
+    ("metric", "dimensions", "min_samples"),
+    [
+        ("euclidean", 1, 3),
+        ("euclidean", 16, 0),
+        ("euclidean", 64, 5),
+        ("cosine", 24, 1),
+        ("cosine", 384, 4),
+    ],
+)
+def test_products_follow_any_batch_bit_for_bit(
+    metric, dimensions, min_samples, kind, monkeypatch
+):
+    rule = ForestRule(metric, min_samples, search="product")
+    last = batches_follow(rule, dimensions, kind, monkeypatch)
+    assert last.point_forest.search == "product"
+
+
+def batches_follow(rule, dimensions, kind, monkeypatch):
+    """Return the last version after some batches of any kind."""
+    min_samples = rule.min_samples
     random = np.random.default_rng(dimensions + 10 * min_samples)
     points = drawn(random, 700, dimensions, kind)
     batches = []
@@ -142,8 +170,7 @@ def test_the_forest_follows_any_batch_bit_for_bit(
         new = drawn(random, inserted, dimensions, kind)
         new[: inserted // 3] = points[random.integers(0, 700, inserted // 3)]
         batches.append((random.choice(600, removed, False), new))
-    version = PointVersion.first(points, ForestRule(metric, min_samples))
-    assert follows_all(version, batches, monkeypatch)
+    return follows_all(PointVersion.first(points, rule), batches, monkeypatch)
 
 
 def test_float32_points_follow_as_their_numbers_do(monkeypatch):
@@ -151,14 +178,14 @@ def test_float32_points_follow_as_their_numbers_do(monkeypatch):
     batches = [([5, 600], points[:3] + np.float32(0.5)), ([], points[:1])]
     version = PointVersion.first(points, ForestRule(min_samples=4))
     assert version.points.dtype == np.float32
-    assert follows_all(version, batches, monkeypatch)
+    follows_all(version, batches, monkeypatch)
 
 
 def test_points_that_arrive_in_order_one_by_one(monkeypatch):
     points = np.arange(700.0)[:, None] ** 1.1
     batches = [([], [[700 + i**1.5]]) for i in range(20)]
     version = PointVersion.first(points, ForestRule(min_samples=3))
-    assert follows_all(version, batches, monkeypatch)
+    follows_all(version, batches, monkeypatch)
 
 
 def test_a_cluster_goes_and_comes_back(monkeypatch):
@@ -168,7 +195,7 @@ def test_a_cluster_goes_and_comes_back(monkeypatch):
     cluster = np.arange(300, 600)
     batches = [(cluster, []), ([], points[cluster]), ([0], points[cluster][:5])]
     version = PointVersion.first(points, ForestRule(min_samples=5))
-    assert follows_all(version, batches, monkeypatch)
+    follows_all(version, batches, monkeypatch)
 
 
 def test_the_hub_of_a_star_goes(monkeypatch):
@@ -177,7 +204,7 @@ def test_the_hub_of_a_star_goes(monkeypatch):
     hub = np.random.default_rng(6).normal(size=(20, 2)) / 100
     version = PointVersion.first(np.append(hub, circle, axis=0), ForestRule())
     batches = [([0], []), (range(19), []), ([], [[0, 0]])]
-    assert follows_all(version, batches, monkeypatch)
+    follows_all(version, batches, monkeypatch)
 
 
 def test_equal_points_may_come_and_go(monkeypatch):
@@ -198,3 +225,24 @@ def test_a_version_may_have_two_next_ones(monkeypatch):
         assert following.followed is not None
         assert same_forest(following)
     assert same_forest(version)
+
+
+def test_a_point_that_float32_products_cannot_take_leads_to_a_fresh_search(
+    monkeypatch,
+):
+    points = np.random.default_rng(8).normal(size=(700, 12))
+    rule = ForestRule(min_samples=3, search="product")
+    version = PointVersion.first(points, rule)
+    version = follows_all(version, [([1], points[:2] + 2.0**39)], monkeypatch)
+    version = version.changed(version.check(insert=points[:1] + 2.0**50))
+    assert version.followed is None
+    assert same_forest(version)
+    follows_all(version, [([0, 5], points[:2])], monkeypatch)
+
+
+def test_products_of_many_small_batches_and_of_rows_that_are_mostly_gone(monkeypatch):
+    points = np.random.default_rng(9).normal(size=(700, 20)).astype(np.float32)
+    batches = [([3 * i], points[i : i + 1] / 3) for i in range(9)]
+    batches += [(range(20, 150), []), (range(9), []), ([], points[:9] * 2)]
+    version = PointVersion.first(points, ForestRule("cosine", 2, search="product"))
+    follows_all(version, batches, monkeypatch)
