@@ -17,7 +17,7 @@ one formula, so the forest does not depend on ranks, threads or the number of li
 neighbours.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -94,6 +94,9 @@ class PointForest:
     exact: bool  # whether it is the minimum spanning forest of all distances
     # the name of a `SearchChoice`, or `PAIRS`; empty if all distances were computed
     search: str = ""
+    # float64, by point: the norm's distance to the `min_samples`-th neighbour, at least
+    # the first, where a search on the host has found it
+    radius: np.ndarray | None = field(default=None, repr=False)
 
 
 def points_forest(
@@ -148,7 +151,7 @@ def points_forest(
     device_tree = not approximate and suits_device(coordinates, min_samples)
     choice = choose_search(coordinates, metric, search, k, device_tree=device_tree)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    edges = None
+    edges = radius = None
     if choice.name == "device-tree":
         edges = _device_forest(coordinates, metric, min_samples, reporter)
     if edges is None:
@@ -163,13 +166,17 @@ def points_forest(
         def coordinates_at(positions: np.ndarray) -> np.ndarray:
             return coordinates.of(made.point[positions])
 
-        joined, certified = _join(
+        joined, certified, near = _join(
             made, coordinates_at, k, min_samples, team, reporter, approximate
         )
         edges = TreeEdges(joined.weight, joined.key, certified)
+        if coordinates.scale.factor == 1:
+            radius = np.empty(n)
+            radius[made.point] = near
 
     exact = not approximate or edges.certain == n - 1
-    return _forest_of_edges(edges, coordinates, metric, exact, choice.name, team)
+    found = _forest_of_edges(edges, coordinates, metric, exact, choice.name, team)
+    return replace(found, radius=radius)
 
 
 def _forest_of_edges(
@@ -301,7 +308,7 @@ def distributed_forest(
         most = max(1, min(distribution.batch, BATCH_BYTES // (8 * local.dimensions)))
         remote = MpiPoints(owners, local, most)
         made = make_search(local, team, reporter.rows, remote)
-        edges, certified = _join(
+        edges, certified, _ = _join(
             made, local.coordinates, k, min_samples, team, reporter
         )
         owners.free()
@@ -351,16 +358,17 @@ def _join(
     threads: Threads,
     reporter: SearchReporter,
     approximate: bool = False,
-) -> tuple[PointEdges, int]:
+) -> tuple[PointEdges, int, np.ndarray]:
     """Return a part of the forest's edges on each rank. Collective.
 
     Only their weights and keys are valid, not the ends. Also returns the number of
-    edges that this rank has certified.
+    edges that this rank has certified, and its points' `PointForest.radius`.
     """
     point, remote = search.point, search.remote
     neighbours = search.neighbours(k, min_samples)
     equal = join_equal(coordinates, search, neighbours)
     cores, lower_bound = neighbours.cores, neighbours.lower_bound
+    radius = cores if min_samples else neighbours.weight[:, 0].copy()
     inside, cut = equal, PointEdges.empty(0)
     bound_inside = lower_bound
     if len(point) < remote.total:
@@ -373,7 +381,7 @@ def _join(
     del neighbours  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
-        return PointEdges.concatenate([certified, known]), len(certified.a)
+        return PointEdges.concatenate([certified, known]), len(certified.a), radius
     vertex = np.empty_like(parent)
     local_count = name_components(parent, vertex)
     vertex += np.uint32(remote.ranks.exscan(local_count))
@@ -385,7 +393,7 @@ def _join(
     report = reporter.components
     rounds = BoruvkaRounds(search, cores, lower_bound, vertex, count, report)
     edges = PointEdges.concatenate([certified, rounds.finish(known)])
-    return edges, len(certified.a)
+    return edges, len(certified.a), radius
 
 
 def _split_by_owner(

@@ -142,7 +142,10 @@ class FollowedForest:
             searched = ProductSearch(part.products(team), part.point, others, team)
         else:
             return None
-        radius = searched.neighbours(order, order).cores
+        if point_forest.radius is None:
+            radius = searched.neighbours(order, order).cores
+        else:
+            radius = point_forest.radius[part.point]
         position = np.empty(len(points), np.uint32)
         position[part.point] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
