@@ -1,6 +1,7 @@
 """`mndmst hdbscan --model`: points come and go, and clusters keep their numbers."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import h5py
@@ -79,6 +80,26 @@ def test_yesterdays_model_goes_on_and_clusters_keep_their_numbers(folder: Path) 
         "2,born,,3,,9",
         "2,died,0,,25,",
     ]
+
+
+def test_numbers_depend_on_no_order_of_the_rows_of_files(folder: Path) -> None:
+    """Two clusters are born; the ids decide which one gets the smaller number."""
+    points = np.concatenate([blob(2, 15, 4), blob(3, 15, 5)])
+    ids = [f"q{i}" for i in range(30)]
+    gone = (folder / "gone.txt").read_text().splitlines()
+    found = []
+    for order in (range(30), range(29, -1, -1)):
+        rows = list(order)
+        write_table(folder / "new.csv", points[rows], [ids[row] for row in rows])
+        (folder / "gone.txt").write_text("".join(f"{name}\n" for name in gone))
+        shutil.copy(folder / "model.h5", folder / "copy.h5")
+        changes = f"--insert {folder}/new.csv --remove {folder}/gone.txt"
+        labels = f"-o {folder}/labels.csv --overwrite"
+        run(f"hdbscan --model {folder}/copy.h5 {changes} {labels}")
+        found.append({r["id"]: r["label"] for r in rows_of(folder / "labels.csv")})
+        gone.reverse()
+    assert found[0] == found[1]
+    assert (found[0]["q0"], found[0]["q29"]) == ("2", "3")
 
 
 def test_new_points_are_predicted_to_be_in_clusters_of_these_numbers(
