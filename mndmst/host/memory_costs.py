@@ -41,7 +41,7 @@ STREAMED_VERTEX_BYTES, STREAMED_FOREST_EDGES = 28 + 8, 3
 # Libraries of a device that searches points; a point, besides its coordinates and
 # lists, in a search by matrix products and in one by a tree, which also sorts
 DEVICE_LIBRARIES_RESERVE = 256 * MIB
-DEVICE_SEARCH_POINT_BYTES, DEVICE_TREE_POINT_BYTES = 128, 140
+DEVICE_SEARCH_POINT_BYTES, DEVICE_TREE_POINT_BYTES = 156, 140
 
 # -- Graph files and tables
 # Compiled kernels, buffers, and code that is loaded when a reader needs it

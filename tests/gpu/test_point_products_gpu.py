@@ -91,6 +91,54 @@ def test_many_rows_and_columns_take_several_launches(monkeypatch):
     check(r.standard_normal((5000, 33)).astype(np.float32), "cosine", 7)
 
 
+def dense(r, count, each, dimensions, far, near):
+    """Return points of dense clusters that are far from each other."""
+    points = np.repeat(far * r.standard_normal((count, dimensions)), each, axis=0)
+    return points + near * r.standard_normal(points.shape)
+
+
+DENSE = {
+    "float16": lambda r: dense(r, 4, 60, 10, 1e4, 1e-2),
+    "bfloat16": lambda r: np.r_[
+        1e-9 * r.standard_normal((99, 6)), 1e6 + dense(r, 2, 50, 6, 1, 1e-3)
+    ],
+    "two sizes": lambda r: np.r_[
+        dense(r, 2, 80, 5, 50, 1), dense(r, 2, 60, 5, 50, 1e-5)
+    ],
+    "more points than a list has": lambda r: np.r_[
+        dense(r, 1, 600, 4, 30, 1e-3), dense(r, 2, 50, 4, 30, 1)
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "min_samples", "dtype"),
+    [("euclidean", 4, "f4"), ("euclidean", 0, "f8"), ("cosine", 3, "f4")],
+)
+@pytest.mark.parametrize("shape", DENSE)
+def test_dense_clusters_are_groups_of_columns(
+    monkeypatch, shape, metric, min_samples, dtype
+):
+    from mndmst.points.cuda import device_products
+    from mndmst.points.devices import column_groups
+
+    groups = []
+    found = column_groups.find_groups
+
+    def find_groups(*given):
+        groups.append(found(*given))
+        return groups[-1]
+
+    monkeypatch.setattr(device_products, "find_groups", find_groups)
+    monkeypatch.setattr(device_products, "FEWEST_GROUPED", 0)
+    monkeypatch.setattr(column_groups, "FEWEST", 32)
+    monkeypatch.setattr(device_products, "FIRST", 64)
+    monkeypatch.setattr(device_products, "COLUMNS", 256)
+    points = DENSE[shape](np.random.default_rng(4)).astype(dtype)
+    check(points, metric, min_samples)
+    assert metric == "cosine" or groups[-1] is not None
+
+
 @pytest.mark.parametrize("min_samples", [0, 6])
 def test_several_devices_share_the_rows(monkeypatch, min_samples):
     """One device twice stands for two where there is one."""

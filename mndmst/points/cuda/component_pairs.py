@@ -12,6 +12,7 @@ from ..devices.point_products import NO_POSITION, EdgesBetween, ReceivedPoints
 from .device_products import DevicePoints, DeviceProducts
 
 UNIT = 1 << 13  # rows that one launch multiplies with all columns
+TILE = 128, 256  # rows and columns of a tile, as in point_multiply.cu
 CAPACITY = 1 << 22  # most pairs of points that launches list before `take`
 THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu and point_multiply.cu
 # Relative errors that rounding to float32 adds to the bound: of terms and of cores.
@@ -21,6 +22,7 @@ SIDE = np.dtype([(n, np.uint64) for n in ("positions", "component", "cores")])
 EDGES = np.dtype([(n, np.uint64) for n in EdgesBetween._fields])
 BETWEEN = np.dtype(
     [(n, np.uint64) for n in ("least", "rows", "columns", "count")]
+    + [(n, np.uint64) for n in ("tiles", "tile_count")]
     + [(n, np.int32) for n in ("components", "capacity", "width", "unused")]
 )
 
@@ -104,6 +106,8 @@ class ComponentPairs:
             "rows": cupy.empty(CAPACITY, np.uint32),
             "columns": cupy.empty(CAPACITY, np.uint32),
             "count": cupy.zeros(1, np.uint32),
+            "tiles": cupy.empty(_tiles(UNIT, self._local.count), np.uint32),
+            "tile_count": cupy.zeros(1, np.uint32),
         }
         self._sign, self.width, self.failed = 1, 0.0, False
 
@@ -153,10 +157,17 @@ class ComponentPairs:
         rows = np.int32(min(UNIT, self._rows.count - begin))
         first = begin if self._rows is self._local else 0
         columns = np.uint32(first), np.int32(self._compared - first)
+        given = *self._structs, np.uint32(begin), rows, *columns
+        if name == "list_pairs":
+            self._columns["tile_count"].fill(0)
+            tiles = _tiles(int(rows), self._compared - first)
+            products.kernel("choose_tiles", self._rows.points.arrays)(
+                (-(-tiles // MULTIPLIERS),), (MULTIPLIERS,), given
+            )
         products.kernel(name, self._rows.points.arrays)(
             (products.processors,),
             (MULTIPLIERS,),
-            (*self._structs, np.uint32(begin), rows, *columns),
+            given,
             shared_mem=products.shared_bytes,
         )
 
@@ -186,3 +197,8 @@ class ComponentPairs:
                 ),
             )
         return EdgesBetween(*map(cupy.asnumpy, edges))
+
+
+def _tiles(rows: int, columns: int) -> int:
+    """Return the number of tiles of some rows and columns."""
+    return -(-rows // TILE[0]) * -(-columns // TILE[1])

@@ -1,10 +1,26 @@
 """Points on one CUDA device, searched by matrix products of half precision.
 
 Tensor cores multiply numbers of 16 bits exactly and add products up in float32. A point
-is rounded to float16; the length that rounding takes away is measured, so the bound of
-`points.search.product_search` holds with it in place of the rounding to float32. Points
-whose float16 numbers would be too coarse are sums of three bfloat16 numbers each, whose
-six largest products together are as good as one of float32.
+is rounded to float16; the length that rounding takes away is measured. Points whose
+float16 numbers would be too coarse are sums of three bfloat16 numbers each, whose six
+largest products together are as good as one of float32. Columns are in groups that lie
+near a centre of their own (`points.devices.column_groups`), rows have one centre.
+
+The bound of a score
+--------------------
+Let a be a row and b a column, both less the centre of all points; c the centre of the
+column's group; a' = a - c, b' = b - c; A and B the roundings of a and b'. A score is
+minus half of the squared distance D:
+
+    -D / 2 = a.b' - (c.b' + |b'|^2 / 2) - |a'|^2 / 2.
+
+The second term is by column, the third by row and group; both are computed in float64.
+The product of factors differs from a.b' by at most gamma |A| |B|, in which gamma is the
+bound of the sums and the fractions of their lengths that a and b' lose. For any s > 0,
+|A| |B| is at most s |A|^2 / 2 + |B|^2 / (2 s); s is the typical |B| / |A| in the group.
+So the bound has a part by row and group, and one by column. Further parts cover the
+roundings of the terms to float32 and of float64 distances: 2^-20 of |A| |B|, |a'|^2,
+|b'|^2 and |c| |b'|, of which all roundings together reach less than a half.
 
 The bound of the sums
 ---------------------
@@ -24,9 +40,10 @@ A search runs only kernels of this package: CuPy compiles each of its own on fir
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cupy
 import numpy as np
@@ -38,6 +55,14 @@ from ...backends.cuda.transfer import Transfer
 from ...host.errors import ConfigError
 from ...host.formatting import size_text
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_SEARCH_POINT_BYTES
+from ..devices.column_groups import (
+    SAMPLE,
+    ColumnGroups,
+    ColumnOrder,
+    find_groups,
+    one_group,
+    order_columns,
+)
 from ..devices.point_products import (
     MOST_NEIGHBOURS,
     NO_POSITION,
@@ -55,13 +80,16 @@ SUM_ROUNDING = 3 * 2.0**-23  # loss of each term of a sum, in sums of magnitudes
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
 # As in point_products.cu and point_multiply.cu.
 CAPACITY, KEPT, THREADS, MULTIPLIERS = 512, 256, 128, 256
+GROUPED = 64  # columns of one group
 # Threads of a block and of a warp, as in point_factors.cu; warps per multiprocessor.
 BLOCK, WARP, WARPS = 256, 32, 64
 PIECE_BYTES = 16  # of factors, copied by one thread
-MULTIPLYING = "filter_near", "filter_leaving", "bound_pairs", "list_pairs"
+MULTIPLYING = (
+    "filter_near", "filter_leaving", "bound_pairs", "choose_tiles", "list_pairs",
+)  # fmt: skip
 FACTORING = (
-    "find_centre", "find_extent", "round_points", "halve_squares", "fill_floats",
-    "gather_factors", "order_terms",
+    "find_centre", "find_extent", "round_points", "round_columns", "bound_columns",
+    "offset_rows", "nearest_centres", "fill_floats", "gather_factors", "order_terms",
 )  # fmt: skip
 SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
@@ -70,9 +98,9 @@ OLDEST = 80  # compute capability of tensor cores with the instructions of the k
 # multiplications of a block, after each of which signals are handled.
 ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 # Columns of the first launch; each later one takes GROWTH times the columns of all
-# before it, and at most COLUMNS. Rows with overflowed lists take at most CROWDED, of
-# which a list can hold a cluster of an eighth of all points.
+# before it, and at most COLUMNS. Rows with overflowed lists take at most CROWDED.
 FIRST, GROWTH, COLUMNS, CROWDED = 256, 3.0, 1 << 17, 1 << 11
+FEWEST_GROUPED = 1 << 16  # fewer points take little time without groups
 # Devices and numbers of parts whose sums this process has tested.
 _TESTED: set[tuple[int, int]] = set()
 GIVEN = np.dtype(
@@ -81,15 +109,21 @@ GIVEN = np.dtype(
 )
 SET = np.dtype(
     [(n, np.uint64) for n in ("values", "largest", "length", "source", "point")]
-    + [(n, np.uint64) for n in ("square", "half")]
-    + [("dimensions", np.int64)]
-    + [(n, np.float64) for n in ("gamma", "absolute", "unit")]
+    + [("dimensions", np.int64), ("unit", np.float64)]
+)
+GROUPS = np.dtype(
+    [(n, np.uint64) for n in ("centres", "spread", "distance", "least", "count")]
+)
+ORDERED_COLUMNS = np.dtype([(n, np.uint64) for n in ("position", "group", "count")])
+COLUMNS_OF_LAUNCH = np.dtype(
+    [(n, np.uint64) for n in ("half", "position", "group", "slack", "group_of")]
 )
 COMPONENTS = np.dtype([(n, np.uint64) for n in ComponentArrays._fields])
 ROWS_OF_LAUNCH = np.dtype(
     [(n, np.uint64) for n in ("positions", "component", "cores", "weights", "ends")]
     + [(n, np.uint64) for n in ("scores", "candidates", "counts", "thresholds")]
-    + [("overflowed", np.uint64), ("columns_too", np.int32), ("unused", np.int32)]
+    + [(n, np.uint64) for n in ("overflowed", "offsets", "slack")]
+    + [("columns_too", np.int32), ("count", np.int32)]
 )
 
 
@@ -102,10 +136,34 @@ class DevicePoints:
     # zeros
     factors: cupy.ndarray
     square: cupy.ndarray  # float64: squared lengths of the rounded points
-    # float32: half of each square, less its part of the bound; for columns only
-    half: cupy.ndarray
+    half: cupy.ndarray  # float64: halves of the squared lengths of the exact points
     lost: float  # largest fraction of its length that a point loses by rounding
     most: float  # largest squared length
+
+
+@dataclass
+class Groups:
+    """The groups of columns on a device."""
+
+    struct: cupy.ndarray
+    arrays: dict[str, cupy.ndarray]
+    count: int
+    of_position: np.ndarray | None  # uint32, on the host; None for one group
+
+
+@dataclass
+class Columns:
+    """Columns of launches as factors, in the order of `ColumnOrder`."""
+
+    positions: list[int]  # bounds of the launches, in positions
+    bounds: list[int]  # and in columns
+    factors: cupy.ndarray  # as of `DevicePoints`
+    square: cupy.ndarray  # float64: squared lengths of the rounded columns
+    half: cupy.ndarray  # float64: the term of a column in scores
+    lost: float  # largest fraction of its length that a column loses by rounding
+    order: cupy.ndarray  # the struct of `ORDERED_COLUMNS`
+    arrays: dict[str, cupy.ndarray]  # of `COLUMNS_OF_LAUNCH`
+    struct: cupy.ndarray
 
 
 @dataclass
@@ -215,13 +273,19 @@ class DeviceProducts:
         if largest > 0:
             factor = math.ldexp(1.0, HIGHEST - math.frexp(largest)[1])
         for parts in (1, 3):
-            self.frame = Frame(centre, factor, parts)
-            self.points = self._rounded(self._on_device)
+            self._round_all(Frame(centre, factor, parts))
             if self.points.lost < COARSE:
                 break
         else:
             raise ConfigError("coordinates span too many powers of ten for products")
+
+    def _round_all(self, frame: Frame) -> None:
+        """Round all points in a frame, test the sums, and choose groups of columns."""
+        self.frame = frame
+        self.points = self._rounded(self._on_device)
         self._check_sums()
+        self._columns: Columns | None = None
+        self._groups = self._find_groups()
         self._set_bound()
 
     def _extent(self, points: PointArrays, centre: cupy.ndarray | None) -> float:
@@ -234,7 +298,8 @@ class DeviceProducts:
         """Return points as factors, by the current frame."""
         frame, count = self.frame, len(points.source)
         factors = cupy.empty((count, frame.parts * self.width), np.uint16)
-        square, extremes = cupy.empty(count), cupy.zeros(2, np.uint64)
+        square, half = cupy.empty(count), cupy.empty(count)
+        extremes = cupy.zeros(2, np.uint64)
         self._run_on_points(
             "round_points",
             points,
@@ -244,24 +309,144 @@ class DeviceProducts:
             np.uint64(self.width),
             factors,
             square,
+            half,
             extremes,
         )
         lost, most = map(float, cupy.asnumpy(extremes).view(np.float64))
-        none = cupy.empty(0, np.float32)
-        return DevicePoints(points, factors, square, none, lost * (1 + 1e-9), most)
+        return DevicePoints(points, factors, square, half, lost * (1 + 1e-9), most)
+
+    def _find_groups(self) -> Groups:
+        """Return groups of columns; one if the points are few or in no clusters."""
+        centre, groups = cupy.asnumpy(self.frame.centre), None
+        if self.count >= FEWEST_GROUPED and self._has_room_for_groups():
+            sample = self.points.factors[:SAMPLE].get()[:, : self.dimensions]
+            floats = _floats_of(np.ascontiguousarray(sample), self.frame.parts)
+            groups = find_groups(floats, centre, self.frame.factor, self.count)
+        if groups is None:
+            return self._groups_of(one_group(centre), None)
+        centres = cupy.asarray(groups.centres)
+        of_position = cupy.empty(self.count, np.uint32)
+        count = np.uint64(len(groups.centres))
+        self._run_on_points(
+            "nearest_centres", self._on_device, centres, count, of_position
+        )
+        return self._groups_of(groups, self.download(of_position))
+
+    def _has_room_for_groups(self) -> bool:
+        """Return whether there is room for the factors of rows beside the columns'."""
+        return free_bytes() > 2 * self.points.factors.nbytes + DEVICE_LIBRARIES_RESERVE
+
+    def _groups_of(
+        self, groups: ColumnGroups, of_position: np.ndarray | None
+    ) -> Groups:
+        arrays = {name: cupy.asarray(x) for name, x in groups._asdict().items()}
+        count = len(groups.centres)
+        struct = struct_of(GROUPS, arrays, count=count)
+        return Groups(struct, arrays, count, of_position)
+
+    def _columns_for(self, k: int) -> Columns:
+        """Return the columns for lists that keep k candidates."""
+        positions = [0, *(end for _, end in self._launches(k))]
+        if self._columns is None or self._columns.positions != positions:
+            self._columns = self._made_columns(positions)
+            self._bound_columns(self._columns)
+        return self._columns
+
+    def _made_columns(self, positions: list[int]) -> Columns:
+        points, of_position = self.points, self._groups.of_position
+        if of_position is None:
+            blocks = np.zeros(self.count // GROUPED, np.uint32)
+            order = ColumnOrder(
+                np.arange(self.count, dtype=np.uint32), blocks, positions
+            )
+            return self._columns_of(
+                order, positions, points.factors, points.square, points.half
+            )
+        order = order_columns(of_position, positions)
+        count, extreme = len(order.position), cupy.zeros(1, np.uint64)
+        factors = cupy.empty((count, points.factors.shape[1]), np.uint16)
+        square, half = cupy.empty(count), cupy.empty(count)
+        columns = self._columns_of(order, positions, factors, square, half)
+        self._run_on_points(
+            "round_columns",
+            self._on_device,
+            columns.order,
+            self._groups.struct,
+            self.frame.centre,
+            np.float64(self.frame.factor),
+            np.int32(self.frame.parts),
+            np.uint64(self.width),
+            factors,
+            square,
+            half,
+            extreme,
+        )
+        columns.lost = float(cupy.asnumpy(extreme).view(np.float64)[0]) * (1 + 1e-9)
+        if columns.lost < COARSE:
+            return columns
+        self._groups = self._groups_of(one_group(cupy.asnumpy(self.frame.centre)), None)
+        return self._made_columns(positions)
+
+    def _columns_of(
+        self,
+        order: ColumnOrder,
+        positions: list[int],
+        factors: cupy.ndarray,
+        square: cupy.ndarray,
+        half: cupy.ndarray,
+    ) -> Columns:
+        """Return columns with uninitialized parts of bounds."""
+        count, of_position = len(order.position), self._groups.of_position
+        if of_position is None:
+            of_position = np.zeros(self.count, np.uint32)
+        # Threads beyond the last column of a tile read a group, too.
+        group = np.pad(order.group, (0, MULTIPLIERS // GROUPED + 1))
+        arrays = {
+            "half": cupy.empty(count, np.float32),
+            "position": self.upload(order.position),
+            "group": self.upload(group),
+            "slack": cupy.empty(self.count, np.float32),
+            "group_of": self.upload(of_position),
+        }
+        ordered = {name: arrays[name] for name in ("position", "group")}
+        return Columns(
+            positions,
+            order.bounds,
+            factors,
+            square,
+            half,
+            self.points.lost,
+            struct_of(ORDERED_COLUMNS, ordered, count=count),
+            arrays,
+            struct_of(COLUMNS_OF_LAUNCH, arrays),
+        )
+
+    def _bound_columns(self, columns: Columns) -> None:
+        """Compute the bound of scores, and the columns' part of it."""
+        terms, lost = self._sum_bound(self.dimensions), self.points.lost
+        lost = lost + columns.lost * (1 + lost)
+        self._score_gamma = 1.001 * (terms / (1 - terms) + lost + 2.0**-20)
+        self._run_factors(
+            "bound_columns",
+            len(columns.factors),
+            columns.order,
+            self._groups.struct,
+            np.float64(self._score_gamma),
+            np.float64(self.absolute),
+            columns.square,
+            columns.half,
+            columns.arrays["half"],
+            columns.arrays["slack"],
+        )
 
     def _set_bound(self) -> None:
-        """Compute the bound of sums, and the columns' part of it."""
-        points = self.points
-        terms = self._sum_bound(self.dimensions)
-        gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
-        points.half = cupy.empty(self.count, np.float32)
-        count, factor = np.uint64(self.count), np.float64(1 - gamma)
-        self._run_factors(
-            "halve_squares", self.count, points.square, count, factor, points.half
-        )
-        self.gamma = gamma
-        self.struct = self.struct_of_points(points)
+        """Compute the bounds of products and of scores."""
+        terms, lost = self._sum_bound(self.dimensions), self.points.lost
+        # Of the squares of differences of two rounded points
+        self.gamma = terms / (1 - terms) + 4 * lost * (1 + lost) + 2.0**-20
+        self.struct = self.struct_of_points(self.points)
+        if self._columns is not None:
+            self._bound_columns(self._columns)
 
     def _sum_bound(self, dimensions: int) -> float:
         # The parts of a coordinate have slightly larger magnitudes than the coordinate.
@@ -269,13 +454,10 @@ class DeviceProducts:
 
     def struct_of_points(self, points: DevicePoints) -> cupy.ndarray:
         """Return the struct of points for kernels."""
-        columns = {**points.arrays._asdict(), "square": points.square}
         return struct_of(
             SET,
-            {**columns, "half": points.half},
+            points.arrays._asdict(),
             dimensions=self.dimensions,
-            gamma=self.gamma,
-            absolute=self.absolute,
             unit=self.frame.factor**2,
         )
 
@@ -295,10 +477,7 @@ class DeviceProducts:
                 return queries
             if self.frame.parts == 3:
                 raise ConfigError("coordinates span too many powers of ten")
-            self.frame.parts = 3
-            self.points = self._rounded(self._on_device)
-            self._check_sums()
-            self._set_bound()
+            self._round_all(Frame(self.frame.centre, self.frame.factor, 3))
 
     # ------------------------------------------------------------ launches
 
@@ -396,32 +575,30 @@ class DeviceProducts:
         each = max(self.count, 1) * self.width * self.frame.pairs
         return max(FEWEST_ROWS, min(ROWS, WORK // each // 128 * 128))
 
-    def _attempts(self, k: int) -> Iterator[Iterator[tuple[int, int]]]:
+    def _attempts(self, columns: Columns) -> Iterator[Iterator[tuple[int, int]]]:
         """Yield launches for all rows, then for rows whose lists have overflowed.
 
-        A row in a dense cluster far from the centre has all of the cluster within its
-        error bound. So such rows take fewer columns at a time, and the last of them no
-        more than a list can hold.
+        These take fewer columns at a time, and the last of them no more than a list can
+        hold.
         """
-        for most in (COLUMNS, CROWDED):
-            yield self._launches(k, most)
-        size, count = CAPACITY - KEPT, self.count
-        while True:
-            yield ((b, min(b + size, count)) for b in range(0, count, size))
+        yield pairwise(columns.bounds)
+        for most in (CROWDED, CAPACITY - KEPT):
+            yield _divided(columns.bounds, most)
 
-    def _launches(self, k: int, most: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of at most `most` columns, for lists that keep k candidates."""
+    def _launches(self, k: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of positions, for lists that keep k candidates."""
         growth = min(GROWTH, max((0.7 * CAPACITY - k) / (1.2 * k), 0.25))
         begin, size = 0, FIRST if 2 * k < FIRST else CAPACITY
         while begin < self.count:
             end = min(begin + size, self.count)
             yield begin, end
-            begin, size = end, min(int(growth * end), most)
+            begin, size = end, min(int(growth * end), COLUMNS)
 
     def _search(
         self,
         queries: DevicePoints,
         rows: "CandidateLists",
+        columns: Columns,
         kind: str,
         launches: Iterator[tuple[int, int]],
         *arguments: object,
@@ -433,26 +610,24 @@ class DeviceProducts:
         """
         multiply = self.kernel(f"filter_{kind}", queries.arrays)
         narrow = self.kernel(f"narrow_{kind}", queries.arrays)
-        structs = self._structs(queries, rows)
-        factors, width = self.points.factors, np.int32(self.width)
+        structs = self._structs(queries, rows, columns)
         row_factors = self._factors_of_rows(queries, rows)
         more = arguments if kind == "leaving" else ()
         for begin, end in launches:
-            sizes = np.int32(len(row_factors)), np.int32(end - begin), width
-            first, half = np.uint32(begin), self.points.half
-            columns = factors[begin:end]
-            given = row_factors, columns, *sizes, first, half, rows.struct, *more
+            sizes = map(np.int32, (len(row_factors), end - begin, self.width))
+            factors = row_factors, columns.factors[begin:end]
+            given = *factors, *sizes, np.uint32(begin), *structs[2:], *more
             shared = self.shared_bytes
             multiply((self.processors,), (MULTIPLIERS,), given, shared_mem=shared)
             narrow((len(row_factors),), (THREADS,), (*structs, *arguments))
 
     def _structs(
-        self, queries: DevicePoints, rows: "CandidateLists"
-    ) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
-        """Return the structs of the columns, of the queries and of the rows."""
+        self, queries: DevicePoints, rows: "CandidateLists", columns: Columns
+    ) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray, cupy.ndarray]:
+        """Return the structs of the points, of the queries, columns and rows."""
         same = queries is self.points
         of_queries = self.struct if same else self.struct_of_points(queries)
-        return self.struct, of_queries, rows.struct
+        return self.struct, of_queries, columns.struct, rows.struct
 
     def _factors_of_rows(
         self, queries: DevicePoints, rows: "CandidateLists"
@@ -467,7 +642,26 @@ class DeviceProducts:
         self, queries: DevicePoints, positions: np.ndarray
     ) -> "CandidateLists":
         thresholds = self.filled((len(positions),), -np.inf)
-        return CandidateLists(positions, thresholds, queries is self.points)
+        lists = CandidateLists(
+            positions, thresholds, self._groups.count, queries is self.points
+        )
+        given = _struct_of_first(queries.arrays, len(queries.arrays.source))
+        threads = WARP * min(len(positions), WARPS * self.processors)
+        self._launch(
+            "offset_rows",
+            threads,
+            queries.arrays,
+            given,
+            lists.positions,
+            np.uint64(len(positions)),
+            self._groups.struct,
+            np.float64(self.frame.factor),
+            np.float64(self._score_gamma),
+            queries.square,
+            lists.offsets,
+            lists.slack,
+        )
+        return lists
 
     def nearest_of(
         self,
@@ -485,20 +679,17 @@ class DeviceProducts:
         distance = cupy.empty((len(positions), k))
         nearest = cupy.empty((len(positions), k), np.uint32)
         remaining = np.arange(len(positions), dtype=np.uint32)
-        for launches in self._attempts(k):
+        columns = self._columns_for(k)
+        for launches in self._attempts(columns):
             rows = self._lists_of(queries, positions[remaining])
-            structs = self._structs(queries, rows)
+            structs = self._structs(queries, rows, columns)
             if limits is not None:
-                within, count = (
-                    cupy.asarray(limits[remaining]),
-                    np.int32(len(remaining)),
-                )
                 self.kernel("limit_near", queries.arrays)(
                     (-(-len(remaining) // THREADS),),
                     (THREADS,),
-                    (*structs, count, within),
+                    (self.struct, rows.struct, cupy.asarray(limits[remaining])),
                 )
-            self._search(queries, rows, "near", launches, np.int32(k))
+            self._search(queries, rows, columns, "near", launches, np.int32(k))
             self.kernel("finish_near", queries.arrays)(
                 (len(remaining),),
                 (THREADS,),
@@ -525,8 +716,8 @@ class DeviceProducts:
         """
         components = struct_of(COMPONENTS, of_columns._asdict())
         weights, ends = bound.copy(), np.full(len(positions), NO_POSITION)
-        remaining = np.arange(len(positions))
-        for launches in self._attempts(1):
+        remaining, columns = np.arange(len(positions)), self._columns_for(1)
+        for launches in self._attempts(columns):
             rows = self._lists_of(queries, positions[remaining])
             row_weights = cupy.asarray(weights[remaining])
             row_ends = cupy.asarray(ends[remaining])
@@ -538,9 +729,9 @@ class DeviceProducts:
             self.kernel("narrow_leaving", queries.arrays)(
                 (len(remaining),),
                 (THREADS,),
-                (*self._structs(queries, rows), components),
+                (*self._structs(queries, rows, columns), components),
             )
-            self._search(queries, rows, "leaving", launches, components)
+            self._search(queries, rows, columns, "leaving", launches, components)
             weights[remaining], ends[remaining] = row_weights.get(), row_ends.get()
             remaining = remaining[rows.overflowed.get() != 0]
             if len(remaining) == 0:
@@ -568,14 +759,21 @@ class DeviceProducts:
             return cupy.asarray(factors.reshape(count, -1))
 
         thresholds = self.filled((count,), -np.inf)
-        lists = CandidateLists(np.arange(count, dtype=np.uint32), thresholds, False)
-        half = cupy.zeros(count, np.float32)
+        position = np.arange(count, dtype=np.uint32)
+        lists = CandidateLists(position, thresholds, 1, False)
+        lists.offsets.set(np.zeros((1, count), np.float32))
+        columns = {
+            "half": cupy.zeros(count, np.float32),
+            "position": lists.positions,
+            "group": cupy.zeros(1 + MULTIPLIERS // GROUPED, np.uint32),
+        }
+        of_columns = struct_of(COLUMNS_OF_LAUNCH, columns)
         sizes = np.int32(count), np.int32(count), np.int32(width), np.uint32(0)
         factors = factors_of(left[0]), factors_of(right[0])
         self.kernel("filter_near", self._on_device)(
             (1,),
             (MULTIPLIERS,),
-            (*factors, *sizes, half, lists.struct),
+            (*factors, *sizes, of_columns, lists.struct),
             shared_mem=self.shared_bytes,
         )
         sums = np.full((count, count), np.nan)
@@ -598,14 +796,21 @@ class CandidateLists:
     """The rows of a block, and the lists of their candidates.
 
     `positions` are the rows' positions among the queries, ascending; `thresholds` are
-    on the device. `columns_too` says whether the queries are the columns: then a row is
-    not its own candidate.
+    on the device. `offsets` and `slack` have a number for each of `groups` of columns.
+    `columns_too` says whether the queries are the columns: then a row is not its own
+    candidate.
     """
 
     def __init__(
-        self, positions: np.ndarray, thresholds: cupy.ndarray, columns_too: bool
+        self,
+        positions: np.ndarray,
+        thresholds: cupy.ndarray,
+        groups: int,
+        columns_too: bool,
     ) -> None:
         rows = len(positions)
+        self.offsets = cupy.empty((groups, rows), np.float32)
+        self.slack = cupy.empty((groups, rows), np.float32)
         self.ascending, self.positions = positions, cupy.asarray(positions)
         self.scores = cupy.empty((rows, CAPACITY), np.float32)
         self.candidates = cupy.empty((rows, CAPACITY), np.uint32)
@@ -619,13 +824,18 @@ class CandidateLists:
             counts=cupy.zeros(rows, np.int32),
             thresholds=thresholds,
             overflowed=self.overflowed,
+            offsets=self.offsets,
+            slack=self.slack,
         )
 
     def set(self, **columns: cupy.ndarray) -> None:
         """Set arrays of the struct that kernels read."""
         self._columns = {**self._columns, **columns}  # keeps the arrays alive
         self.struct = struct_of(
-            ROWS_OF_LAUNCH, self._columns, columns_too=self._columns_too
+            ROWS_OF_LAUNCH,
+            self._columns,
+            columns_too=self._columns_too,
+            count=len(self.ascending),
         )
 
 
@@ -662,6 +872,13 @@ def free_bytes() -> int:
     return int(cupy.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
 
 
+def _divided(bounds: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between bounds in parts of at most `most` columns."""
+    for begin, end in pairwise(bounds):
+        for first in range(begin, end, most):
+            yield first, min(first + most, end)
+
+
 def _struct_of_first(points: PointArrays, count: int) -> cupy.ndarray:
     """Return the struct of the first `count` points for kernels of `point_factors`."""
     columns = points._asdict()
@@ -673,6 +890,13 @@ def _struct_of_first(points: PointArrays, count: int) -> cupy.ndarray:
         dimensions=points.values.shape[1],
         divided=len(points.length) > 0,
     )
+
+
+def _floats_of(factors: np.ndarray, parts: int) -> np.ndarray:
+    """Return factors of one part as float32."""
+    if parts == 1:
+        return factors.view(np.float16).astype(np.float32)
+    return (factors.astype(np.uint32) << 16).view(np.float32)
 
 
 def _half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

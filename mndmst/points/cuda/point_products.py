@@ -185,9 +185,11 @@ class CudaPointProducts:
         for _ in launch("bound_pairs"):
             pass
         most = ranks.min(np.minimum.reduce([pairs.least() for pairs in all_pairs]))
+        most = np.minimum(most, most.T)
         width = ranks.max(max(pairs.width for pairs in all_pairs))
         # A device whose bound exceeds a known edge has computed wrong bounds.
-        if (np.triu(np.minimum(most, most.T) - width, 1) > least * least).any():
+        known = np.flatnonzero(least < np.inf)
+        if (most.ravel()[known] - width > least.ravel()[known] ** 2).any():
             return None
         limits = possible_pairs(most, width)
         for device, pairs in made.items():

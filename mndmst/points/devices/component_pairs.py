@@ -47,24 +47,27 @@ def possible_pairs(most: np.ndarray, width: float) -> np.ndarray:
     """Return the upper bounds of the pairs that the forest may join, -1 for others.
 
     A pair is excluded if its lightest edge is heavier than all edges of a path between
-    both components. `most` has upper bounds of the lightest edges, at (smaller,
-    larger); each exceeds a lower bound by at most `width`.
+    both components. `most`, which is symmetric, has upper bounds of the lightest edges;
+    each exceeds a lower bound by at most `width`.
     """
-    most = np.minimum(most, most.T)
     count = len(most)
-    # The largest bound on the path between two components, in Prim's tree of bounds
-    path = np.zeros_like(most)
-    nearest, parent = most[0].copy(), np.zeros(count, np.int64)
-    outside = np.ones(count, np.bool_)
-    outside[0] = False
-    for _ in range(count - 1):
-        added = int(np.argmin(np.where(outside, nearest, np.inf)))
+    # Prim's tree of bounds: components in its order, and the bound by which each joins
+    order, edge = np.zeros(count, np.int64), np.zeros(count, most.dtype)
+    nearest, outside = most[0].copy(), np.ones(count, np.bool_)
+    outside[0], nearest[0] = False, np.inf
+    for i in range(1, count):
+        added = int(np.argmin(nearest))
         if not outside[added]:  # all bounds are infinite
             added = int(np.flatnonzero(outside)[0])
-        path[added] = np.maximum(path[parent[added]], nearest[added])
-        path[:, added] = path[added]
-        outside[added] = False
-        nearer = most[added] < nearest
-        nearest[nearer], parent[nearer] = most[added][nearer], added
-    possible = np.triu(most - width <= path, 1)
-    return np.where(possible, most, most.dtype.type(-1))
+        order[i], edge[i] = added, nearest[added]
+        np.minimum(nearest, most[added], out=nearest, where=outside)
+        outside[added], nearest[added] = False, np.inf
+    limits = np.full_like(most, -1)
+    for i, one in enumerate(order[:-1]):
+        # Prim's tree joins all components within a bound before it takes an edge above:
+        # the largest bound on the path to a later component is that between both.
+        path = np.maximum.accumulate(edge[i + 1 :])
+        others = order[i + 1 :]
+        others = others[most[one, others] - width <= path]
+        limits[np.minimum(one, others), np.maximum(one, others)] = most[one, others]
+    return limits

@@ -190,8 +190,9 @@ class ProductSearch:
         if ranks.min(passes) == 0 or ranks.min(passes) < ranks.max(passes):
             return None
         least = np.full((count, count), np.inf)
-        np.minimum.at(least, (known.a, known.b), known.weight)
-        least = ranks.min(np.minimum(least, least.T))
+        for ends in ((known.a, known.b), (known.b, known.a)):
+            np.minimum.at(least, ends, known.weight)
+        least = ranks.min(least)
         edges = self.products.between(components, least, self.remote, self.report)
         return None if edges is None else PointEdges(*edges)
 

@@ -20,7 +20,8 @@ SOME = {
     "test_cuda.py": "test_msf and gnm or contract",
     "test_upload.py": "not uint64",
     "test_point_tree_gpu.py": "copies-5 or grid-0 or all_pairs or room or suits",
-    "test_point_products_gpu.py": "sizes or rows_of or stay and cupy and cosine and f2",
+    "test_point_products_gpu.py": "sizes or rows_of or stay and cupy and cosine and f2 "
+    "or dense and two and f8",
 }
 ALL = {
     "test_api_gpu.py": "",
@@ -30,7 +31,7 @@ ALL = {
     "test_streamed.py": "",
     # Products of larger shapes take minutes.
     "test_point_products_gpu.py": "line or grid or equal or zeros or tiny or huge or "
-    "sizes or rows_of or stay and cupy",
+    "sizes or rows_of or stay and cupy or dense",
     "test_point_tree_gpu.py": "",
 }
 

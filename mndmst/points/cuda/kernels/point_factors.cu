@@ -1,6 +1,8 @@
 // Points as factors of products: less a centre, times a power of two, and rounded to
 // numbers of 16 bits; points/cuda/device_products.py has the bounds.
 //
+// Columns are in groups; each has a centre of its own.
+//
 // VALUE is the type of the coordinates. Those of `divided` points are quotients by
 // `largest` and then `length` of their point, as in point_products.cu.
 
@@ -12,6 +14,10 @@ typedef unsigned short u16;
 #define WARP 0xFFFFFFFFu  // all lanes
 #define BLOCK 256
 #define WARPS (BLOCK / 32)
+#define GROUPED 64  // columns of one group, as in point_products.cuh
+// Bounds of the relative roundings of half squared lengths, and of their sum with a
+// product, to float32.
+#define ROUNDINGS 9.5367431640625e-07  // 2^-20
 
 // Points before they become factors, by position.
 struct Given {
@@ -99,41 +105,160 @@ __device__ u16 bfloat_of(double x, double& rounded) {
   return (u16)(bits >> 16);
 }
 
-// Write each point as a float16, or as the sum of three bfloat16, and the squared length
-// of the rounded point. Raise extremes[0] to the largest fraction of its length that a
-// point loses, extremes[1] to the largest squared length.
+// Centres of groups, each relative to that of all points as rows see it.
+struct Groups {
+  const double* centres;   // of all groups, one after the other
+  const double* spread;    // typical length of a column in typical lengths of rows
+  const double* distance;  // of the centre from that of all points
+  const double* least;     // shorter columns count as this long
+  u64 count;
+};
+
+// The columns of launches.
+struct Columns {
+  const u32* position;  // NO_POSITION between two groups
+  const u32* group;     // of each GROUPED columns
+  u64 count;
+};
+
+// Round the coordinates of a point, less a centre: a float16 each, or the sum of three
+// bfloat16. Lanes of a warp take coordinates in turn; they return the sums of all.
+struct Rounded {
+  double length, residue;  // squares: of the rounded point, and of the difference
+  double half;  // of the exact squared length, plus the product with `from` to `centre`
+
+  __device__ Rounded(const Given& g, u32 position, const double* from,
+                     const double* centre, double factor, int parts, u64 width,
+                     u16* factors) {
+    length = residue = half = 0;
+    for (u64 d = threadIdx.x % 32; d < width; d += 32) {
+      bool inside = d < g.dimensions;
+      double exact = inside ? (g.at(position, d) - centre[d]) * factor : 0;
+      double rest = exact;
+      for (int part = 0; part < parts; part++) {
+        double rounded;
+        factors[part * width + d] =
+            parts == 1 ? half_of(rest, rounded) : bfloat_of(rest, rounded);
+        rest -= rounded;
+      }
+      length += (exact - rest) * (exact - rest), residue += rest * rest;
+      if (inside) half += exact * (exact / 2 + (centre[d] - from[d]) * factor);
+    }
+    length = sum_of_warp(length), residue = sum_of_warp(residue);
+    half = sum_of_warp(half);
+  }
+};
+
+// Write each point as factors, the squared length of the rounded point, and half of that
+// of the exact one. Raise extremes[0] to the largest fraction of its length that a point
+// loses, extremes[1] to the largest squared length.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     round_points(const Given* given, const double* centre, double factor, int parts,
-                 u64 width, u16* factors, double* square, u64* extremes) {
+                 u64 width, u16* factors, double* square, double* half, u64* extremes) {
   const Given g = *given;
   u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
   double lost = 0, most = 0;
   for (u64 position = thread / 32; position < g.count; position += (u64)gridDim.x * WARPS) {
-    double length = 0, residue = 0;
-    for (u64 d = thread % 32; d < width; d += 32) {
-      double exact = d < g.dimensions ? (g.at(position, d) - centre[d]) * factor : 0;
-      double rest = exact;
-      for (int part = 0; part < parts; part++) {
-        double rounded;
-        u16 bits = parts == 1 ? half_of(rest, rounded) : bfloat_of(rest, rounded);
-        factors[(position * parts + part) * width + d] = bits;
-        rest -= rounded;
-      }
-      length += (exact - rest) * (exact - rest), residue += rest * rest;
-    }
-    length = sum_of_warp(length), residue = sum_of_warp(residue);
-    if (thread % 32 == 0) square[position] = length;
-    if (residue > 0) lost = fmax(lost, sqrt(residue) / sqrt(length));
-    most = fmax(most, length);
+    Rounded point(g, position, centre, centre, factor, parts, width,
+                  factors + position * parts * width);
+    if (thread % 32 == 0) square[position] = point.length, half[position] = point.half;
+    if (point.residue > 0) lost = fmax(lost, sqrt(point.residue) / sqrt(point.length));
+    most = fmax(most, point.length);
   }
   if (thread % 32 == 0) raise(extremes, lost), raise(extremes + 1, most);
 }
 
-// Write half of each squared length, times a factor.
+// Write each column as factors less its group's centre; the squared length of the
+// rounded column, at least that of `least`; and half of the squared distance of the
+// point at `centre` less what columns of the group have in common. Raise `extreme` to
+// the largest fraction of its length that a column loses.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    halve_squares(const double* square, u64 count, double factor, float* half) {
+    round_columns(const Given* given, const Columns* columns, const Groups* groups,
+                  const double* centre, double factor, int parts, u64 width,
+                  u16* factors, double* square, double* half, u64* extreme) {
+  const Given g = *given;
+  u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  double lost = 0;
+  for (u64 i = thread / 32; i < columns->count; i += (u64)gridDim.x * WARPS) {
+    u32 position = columns->position[i], group = columns->group[i / GROUPED];
+    u16* to = factors + i * parts * width;
+    if (position == NO_POSITION) {
+      for (u64 d = threadIdx.x % 32; d < parts * width; d += 32) to[d] = 0;
+      continue;
+    }
+    Rounded column(g, position, centre, groups->centres + group * g.dimensions, factor,
+                   parts, width, to);
+    double least = groups->least[group], length = fmax(column.length, least * least);
+    if (thread % 32 == 0) square[i] = length, half[i] = column.half;
+    if (column.residue > 0) lost = fmax(lost, sqrt(column.residue) / sqrt(length));
+  }
+  if (thread % 32 == 0) raise(extreme, lost);
+}
+
+// Write half of the squared length of each column, less its part of the bound of
+// scores, by column; and twice this part, by position.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bound_columns(const Columns* columns, const Groups* groups, double gamma,
+                  double absolute, const double* square, const double* exact,
+                  float* half, float* slack) {
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
-  if (i < count) half[i] = (float)(square[i] / 2 * factor);
+  if (i >= columns->count) return;
+  u32 position = columns->position[i], group = columns->group[i / GROUPED];
+  half[i] = __int_as_float(0x7F800000);
+  if (position == NO_POSITION) return;
+  double length = sqrt(square[i]) * 1.01;
+  double part = gamma / 2 / groups->spread[group] * square[i] + absolute +
+                ROUNDINGS * length * (length + groups->distance[group]);
+  half[i] = __double2float_rd(exact[i] - part);
+  slack[position] = -__double2float_rd(-2 * part);
+}
+
+// Return half of the squared distance of a point from a centre; lanes return the same.
+__device__ double half_distance(const Given& g, u32 position, const double* centre,
+                                double factor) {
+  double sum = 0;
+  for (u64 d = threadIdx.x % 32; d < g.dimensions; d += 32) {
+    double gap = (g.at(position, d) - centre[d]) * factor;
+    sum += gap * gap;
+  }
+  return sum_of_warp(sum) / 2;
+}
+
+// Write the offset and the slack of each row for each group of columns.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    offset_rows(const Given* given, const u32* positions, u64 rows, const Groups* groups,
+                double factor, double gamma, const double* square, float* offset,
+                float* slack) {
+  const Given g = *given;
+  u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  for (u64 row = thread / 32; row < rows; row += (u64)gridDim.x * WARPS) {
+    u32 position = positions[row];
+    for (u64 group = 0; group < groups->count; group++) {
+      const double* centre = groups->centres + group * g.dimensions;
+      double exact = half_distance(g, position, centre, factor);
+      double part = gamma / 2 * groups->spread[group] * square[position] +
+                    2 * ROUNDINGS * exact;
+      if (thread % 32) continue;
+      offset[group * rows + row] = __double2float_rd(exact - part);
+      slack[group * rows + row] = -__double2float_rd(-2 * part);
+    }
+  }
+}
+
+// Write the group with the nearest centre for each point.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    nearest_centres(const Given* given, const double* centres, u64 count, u32* group) {
+  const Given g = *given;
+  u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  for (u64 position = thread / 32; position < g.count; position += (u64)gridDim.x * WARPS) {
+    double least = 0;
+    u32 nearest = 0;
+    for (u32 i = 0; i < count; i++) {
+      double distance = half_distance(g, position, centres + i * g.dimensions, 1);
+      if (i == 0 || distance < least) least = distance, nearest = i;
+    }
+    if (thread % 32 == 0) group[position] = nearest;
+  }
 }
 
 // Fill an array with a number.

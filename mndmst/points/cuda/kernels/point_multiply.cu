@@ -73,13 +73,16 @@ struct Loader {
   const u16 *thread_rows, *thread_columns;  // of this thread in the tile
   long long stride;
   int row_count, column_count, width;
+  const u32* chosen;  // numbers of tiles; null for all
   u32 row_tiles, column_tiles, tiles, tile;
   int row, column, depth, pair;
   u32 shared;
 
+  __device__ u32 number_of(u32 index) const { return chosen ? chosen[index] : index; }
+
   __device__ void begin() {
     if (tile >= tiles) return;
-    locate(tile, row_tiles, column_tiles, row, column);
+    locate(number_of(tile), row_tiles, column_tiles, row, column);
     int i = threadIdx.x / 8, eight = threadIdx.x % 8;
     row = row * ROWS + i, column = column * COLUMNS + i;
     thread_rows = rows + row * stride + eight * 8;
@@ -112,25 +115,23 @@ struct Loader {
   }
 };
 
-// A candidate for a row's neighbours: any column but the row itself.
+// A candidate for a row's neighbours: any point but the row itself.
 struct Near {
-  const u32* positions;
-  bool columns_too;
-  __device__ bool takes(int row, u32 column) const {
-    return !columns_too || positions[row] != column;
+  const Rows* rows;
+  __device__ bool takes(int row, u32 position) const {
+    return !rows->columns_too || rows->positions[row] != position;
   }
 };
 
-// A candidate for the lightest edge: a column of another component whose edges may be
+// A candidate for the lightest edge: a point of another component whose edges may be
 // light enough.
 struct Leaving {
-  Rows rows;
-  Components components;
-  __device__ bool takes(int row, u32 column) const {
-    double weight = rows.weights[row];
-    return components.of_position[column] != rows.component[rows.positions[row]] &&
-           components.lower_bound[column] <= weight &&
-           components.cores[column] <= weight;
+  const Rows* rows;
+  const Components* known;
+  __device__ bool takes(int row, u32 position) const {
+    double weight = rows->weights[row];
+    return known->of_position[position] != rows->component[rows->positions[row]] &&
+           known->lower_bound[position] <= weight && known->cores[position] <= weight;
   }
 };
 
@@ -147,19 +148,20 @@ struct Corner {
 template <typename Candidate>
 struct Lists {
   u32 first_column;
-  const float* half;
-  Rows rows;
+  const Columns* of_columns;
+  const Rows* of_rows;
   Candidate candidate;
 
   __device__ __forceinline__ void collect(SCORES, const Corner& at) const;
 };
 
-// Multiply all rows with some columns, and collect the products. Blocks take tiles in
-// turn; the loads of the next tile begin before the current one is collected.
+// Multiply all rows with some columns, and collect the products; or only the `count`
+// tiles with `chosen` numbers. Blocks take tiles in turn; the loads of the next tile
+// begin before the current one is collected.
 template <typename Collector>
-__device__ void multiply_tiles(const u16* row_factors, const u16* factors,
-                               int row_count, int column_count, int width,
-                               const Collector& collector) {
+__device__ __forceinline__ void multiply_tiles(
+    const u16* row_factors, const u16* factors, int row_count, int column_count,
+    int width, const Collector& collector, const u32* chosen = nullptr, u32 count = 0) {
   extern __shared__ __align__(128) u16 stages[];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int warp_row = warp / 4 * 64, warp_column = warp % 4 * 64;
@@ -171,7 +173,8 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
   loader.row_count = row_count, loader.column_count = column_count;
   loader.row_tiles = (row_count + ROWS - 1) / ROWS;
   loader.column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
-  loader.tiles = loader.row_tiles * loader.column_tiles, loader.tile = blockIdx.x;
+  loader.tiles = chosen ? count : loader.row_tiles * loader.column_tiles;
+  loader.tile = blockIdx.x, loader.chosen = chosen;
   int i = threadIdx.x / 8;
   loader.shared = shared + i * DEPTH * 2 + (threadIdx.x % 8 ^ i % 8) * 16;
   loader.begin();
@@ -227,7 +230,7 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
       }
     }
     int row, column;
-    locate(tile, loader.row_tiles, loader.column_tiles, row, column);
+    locate(loader.number_of(tile), loader.row_tiles, loader.column_tiles, row, column);
     row = row * ROWS + warp_row + lane / 4;
     column = column * COLUMNS + warp_column + lane % 4 * 2;
     collector.collect(sum, {row, column, row_count, column_count});
@@ -236,35 +239,43 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
 
 template <typename Candidate>
 __device__ __forceinline__ void Lists<Candidate>::collect(SCORES, const Corner& at) const {
+  const Rows& rows = *of_rows;
+  const Columns& columns = *of_columns;
+  // All columns of the thread are of one group.
+  u32 group = columns.group[(first_column + at.column) / GROUPED];
+  const float* offsets = rows.offsets + (long long)group * rows.count;
   // All loads come first: the compiler does not move loads across a store.
   float threshold[8], less[16];
 #pragma unroll
   for (int m = 0; m < 8; m++) {
     int r = at.row + ROW_OF(m);
-    threshold[m] = r < at.row_count ? rows.thresholds[r] : INFINITE;
+    threshold[m] = r < at.row_count ? rows.thresholds[r] + offsets[r] : INFINITE;
   }
 #pragma unroll
   for (int n = 0; n < 16; n++) {
     int c = at.column + COLUMN_OF(n);
-    less[n] = c < at.column_count ? half[first_column + c] : INFINITE;
+    less[n] = c < at.column_count ? columns.half[first_column + c] : INFINITE;
   }
 #pragma unroll
   for (int m = 0; m < 8; m++) {
     bool any = false;
 #pragma unroll
     for (int n = 0; n < 16; n++) any |= SUM(m, n) - less[n] >= threshold[m];
-    if (!any) continue;
     int r = at.row + ROW_OF(m);
+    if (!any || r >= at.row_count) continue;
+    float offset = offsets[r];
 #pragma unroll
     for (int n = 0; n < 16; n++) {
       float score = SUM(m, n) - less[n];
       int c = at.column + COLUMN_OF(n);
-      if (score >= threshold[m] && c < at.column_count && r < at.row_count &&
-          candidate.takes(r, first_column + c)) {
-        int slot = atomicAdd(rows.counts + r, 1);
-        if (slot < CAPACITY) {
-          rows.scores[(long long)r * CAPACITY + slot] = score;
-          rows.candidates[(long long)r * CAPACITY + slot] = first_column + c;
+      if (score >= threshold[m] && c < at.column_count) {
+        u32 position = columns.position[first_column + c];
+        if (position != NO_POSITION && candidate.takes(r, position)) {
+          int slot = atomicAdd(rows.counts + r, 1);
+          if (slot < CAPACITY) {
+            rows.scores[(long long)r * CAPACITY + slot] = score - offset;
+            rows.candidates[(long long)r * CAPACITY + slot] = position;
+          }
         }
       }
     }
@@ -273,19 +284,17 @@ __device__ __forceinline__ void Lists<Candidate>::collect(SCORES, const Corner& 
 
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     filter_near(const u16* row_factors, const u16* factors, int row_count,
-                int column_count, int width, u32 first_column, const float* half,
-                const Rows* given) {
-  Near near = {given->positions, given->columns_too != 0};
-  Lists<Near> lists = {first_column, half, *given, near};
+                int column_count, int width, u32 first_column, const Columns* columns,
+                const Rows* rows) {
+  Lists<Near> lists = {first_column, columns, rows, {rows}};
   multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
 }
 
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     filter_leaving(const u16* row_factors, const u16* factors, int row_count,
                    int column_count, int width, u32 first_column,
-                   const float* half, const Rows* given, const Components* known) {
-  Leaving leaving = {*given, *known};
-  Lists<Leaving> lists = {first_column, half, *given, leaving};
+                   const Columns* columns, const Rows* rows, const Components* known) {
+  Lists<Leaving> lists = {first_column, columns, rows, {rows, known}};
   multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
 }
 
@@ -302,12 +311,14 @@ struct Ordered {
   const float* core;      // squares of core distances
 };
 
-// Bounds of pairs of components, and a list of pairs of points.
+// Bounds of pairs of components, and lists of pairs of points and of tiles.
 struct Between {
   float* least;  // by two components: bounds of squared distances
   u32* rows;
   u32* columns;
-  u32* count;    // of listed pairs
+  u32* count;       // of listed pairs
+  u32* tiles;       // those of a launch that may have pairs
+  u32* tile_count;
   int components, capacity, width;
 };
 
@@ -396,12 +407,15 @@ struct PairsWithin {
 };
 
 template <typename Collector>
-__device__ void multiply_ordered(const Sides& sides, int row_count, int column_count) {
+__device__ __forceinline__ void multiply_ordered(const Sides& sides, int row_count,
+                                                 int column_count,
+                                                 const u32* chosen = nullptr,
+                                                 u32 count = 0) {
   int width = sides.between.width;
   long long stride = (long long)PARTS * width;
   multiply_tiles(sides.rows.factors + sides.first_row * stride,
                  sides.columns.factors + sides.first_column * stride, row_count,
-                 column_count, width, Collector{sides});
+                 column_count, width, Collector{sides}, chosen, count);
 }
 
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
@@ -411,9 +425,32 @@ extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
   multiply_ordered<LowerBounds>(sides, row_count, column_count);
 }
 
+// List the tiles with a block of two components that the forest may join.
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS)
+    choose_tiles(const Ordered* rows, const Ordered* columns, const Between* between,
+                 u32 first_row, int row_count, u32 first_column, int column_count) {
+  Sides sides = {*rows, *columns, *between, first_row, first_column};
+  u32 row_tiles = (row_count + ROWS - 1) / ROWS;
+  u32 column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
+  u32 tile = blockIdx.x * blockDim.x + threadIdx.x;
+  if (tile >= row_tiles * column_tiles) return;
+  int row, column;
+  locate(tile, row_tiles, column_tiles, row, column);
+  row *= ROWS, column *= COLUMNS;
+  for (int r = row; r < min(row + ROWS, row_count); r += BLOCK)
+    for (int c = column; c < min(column + COLUMNS, column_count); c += BLOCK) {
+      float* entry = sides.entry_of(first_row + r, first_column + c);
+      if (entry && *entry >= 0) {
+        between->tiles[atomicAdd(between->tile_count, 1u)] = tile;
+        return;
+      }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     list_pairs(const Ordered* rows, const Ordered* columns, const Between* between,
                u32 first_row, int row_count, u32 first_column, int column_count) {
   Sides sides = {*rows, *columns, *between, first_row, first_column};
-  multiply_ordered<PairsWithin>(sides, row_count, column_count);
+  multiply_ordered<PairsWithin>(sides, row_count, column_count, between->tiles,
+                                *between->tile_count);
 }

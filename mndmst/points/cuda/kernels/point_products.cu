@@ -28,10 +28,8 @@ struct Set {
   const double* length;
   const u32* source;     // the row of `values` at each position
   const u32* point;      // the point at each position
-  const double* square;  // squared lengths of the rounded points, by position
-  const float* half;     // half of each, less its part of the error bound
   long long dimensions;
-  double gamma, absolute, unit;
+  double unit;           // scores are halves of squared distances times `unit`
 };
 typedef Set<VALUE> Points;
 typedef Set<QUERY> Queries;
@@ -59,16 +57,21 @@ __device__ float below(double limit) {
   return __double2float_rd(limit - fabs(limit) * 1e-12);
 }
 
-// No point within a squared distance of a row has a smaller score.
-__device__ float threshold_of(const Points& p, double query_square, double square) {
-  double needed = (query_square - square * p.unit * (1 + 1e-15)) / 2;
-  return below(needed - p.gamma / 2 * query_square - p.absolute);
+// No point within a squared distance has a smaller score.
+__device__ float threshold_of(double unit, double square) {
+  return below(-square * unit * (1 + 1e-15) / 2);
 }
 
-__device__ float threshold_within(const Points& p, double query_square, double weight) {
+__device__ float threshold_within(double unit, double weight) {
   if (weight == INFINITE) return -INFINITE;
-  double square = fmin(weight * weight * (1 + 1e-15) + 1e-322, LARGEST);
-  return threshold_of(p, query_square, square);
+  return threshold_of(unit, fmin(weight * weight * (1 + 1e-15) + 1e-322, LARGEST));
+}
+
+// Return a lower bound of a candidate's exact score.
+__device__ double least_score(const Rows& rows, const Columns& columns, int row,
+                              float score, u32 position) {
+  long long group = columns.group_of[position];
+  return (double)score - columns.slack[position] - rows.slack[group * rows.count + row];
 }
 
 // Load a row's list. If it has overflowed, empty it and return true.
@@ -122,7 +125,8 @@ __device__ float number_of(u32 bits) {
 
 // Raise the threshold to what the k-th largest lower bound allows. The bits of this
 // bound are set from the highest on: each is 1 if k candidates reach the result.
-__device__ void raise_threshold(List& list, const Points& p, double query_square, int k) {
+__device__ void raise_threshold(List& list, const Rows& rows, const Columns& columns,
+                                int row, int k) {
   __shared__ int sums[2][WARPS];
   int count = list.count, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   if (count < k) return;  // the same for all threads
@@ -132,7 +136,7 @@ __device__ void raise_threshold(List& list, const Points& p, double query_square
     low[i] = 0;
     if (at < count)
       low[i] = ordered(__double2float_rd(
-          list.score[at] - p.gamma * p.square[list.position[at]]));
+          least_score(rows, columns, row, list.score[at], list.position[at])));
   }
   for (int bit = 31; bit >= 0; bit--) {
     u32 trial = bits | 1u << bit;
@@ -145,9 +149,7 @@ __device__ void raise_threshold(List& list, const Points& p, double query_square
     for (int i = 0; i < WARPS; i++) all += sums[bit % 2][i];
     if (all >= k) bits = trial;
   }
-  double limit = number_of(bits);
-  float threshold = below(limit - p.gamma * query_square - 2 * p.absolute);
-  drop_below(list, fmaxf(threshold, list.threshold));
+  drop_below(list, fmaxf(number_of(bits), list.threshold));
 }
 
 // Compute the float64 distances of all candidates: sums in the order of the dimensions,
@@ -217,7 +219,7 @@ __device__ void keep_nearest(List& list, const Points& p, const Queries& q, u32 
   __syncthreads();
   if (threadIdx.x == 0 && count > k) list.count = k;
   if (threadIdx.x == 0 && count >= k) {
-    float limit = threshold_of(p, q.square[query], list.distance[k - 1]);
+    float limit = threshold_of(p.unit, list.distance[k - 1]);
     list.threshold = fmaxf(list.threshold, limit);
   }
   __syncthreads();
@@ -225,7 +227,8 @@ __device__ void keep_nearest(List& list, const Points& p, const Queries& q, u32 
 
 // Raise the thresholds of rows, and keep at most KEPT candidates of each.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    narrow_near(const Points* points, const Queries* queries, const Rows* given, int k) {
+    narrow_near(const Points* points, const Queries* queries, const Columns* columns,
+                const Rows* given, int k) {
   __shared__ List list;
   const Points p = *points;
   const Queries q = *queries;
@@ -233,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int row = blockIdx.x;
   u32 query = rows.positions[row];
   if (rows.counts[row] < k || load_list(list, rows, row)) return;
-  raise_threshold(list, p, q.square[query], k);
+  raise_threshold(list, rows, *columns, row, k);
   if (list.count > KEPT) keep_nearest(list, p, q, query, k);
   for (int i = threadIdx.x; i < list.count; i += THREADS) {
     rows.scores[(long long)row * CAPACITY + i] = list.score[i];
@@ -246,8 +249,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // Write the nearest neighbours of each row, and their squared distances, at its slot;
 // NO_POSITION if fewer than k are within the first threshold.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    finish_near(const Points* points, const Queries* queries, const Rows* given, int k,
-                const u32* slots, double* distance, u32* neighbour) {
+    finish_near(const Points* points, const Queries* queries, const Columns* columns,
+                const Rows* given, int k, const u32* slots, double* distance,
+                u32* neighbour) {
   __shared__ List list;
   const Points p = *points;
   const Queries q = *queries;
@@ -255,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int row = blockIdx.x;
   u32 query = rows.positions[row];
   if (load_list(list, rows, row)) return;
-  raise_threshold(list, p, q.square[query], k);
+  raise_threshold(list, rows, *columns, row, k);
   keep_nearest(list, p, q, query, k);
   long long begin = (long long)slots[row] * k;
   for (int i = threadIdx.x; i < k; i += THREADS) {
@@ -267,12 +271,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Set the thresholds of rows that search within squared distances.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    limit_near(const Points* points, const Queries* queries, const Rows* given,
-               int count, const double* limits) {
+    limit_near(const Points* points, const Rows* given, const double* limits) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= count) return;
-  given->thresholds[row] =
-      threshold_of(*points, queries->square[given->positions[row]], limits[row]);
+  if (row < given->count) given->thresholds[row] = threshold_of(points->unit, limits[row]);
 }
 
 // The order of edges of equal weight between two points.
@@ -283,8 +284,8 @@ __device__ u64 edge_key(u32 one, u32 other) {
 // Lower the weights of rows and the bounds of their components to the lightest edges to
 // candidates, and set the far ends.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    narrow_leaving(const Points* points, const Queries* queries, const Rows* given,
-                   const Components* known) {
+    narrow_leaving(const Points* points, const Queries* queries, const Columns* columns,
+                   const Rows* given, const Components* known) {
   __shared__ List list;
   __shared__ u64 least;
   __shared__ double weight;
@@ -296,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int row = blockIdx.x;
   u32 query = rows.positions[row], component = rows.component[query];
   u32 point = q.point[query];
-  double core = rows.cores[query], query_square = q.square[query];
+  double core = rows.cores[query];
   if (load_list(list, rows, row)) return;
   if (threadIdx.x == 0) {
     least = __double_as_longlong(INFINITE);
@@ -313,16 +314,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // An upper bound of the lightest edge spares most distances.
     for (int i = threadIdx.x; i < count; i += THREADS) {
       u32 position = list.position[i];
-      double error = p.gamma / 2 * query_square + p.absolute;
-      double low = list.score[i] - p.gamma * p.square[position] - error;
-      double most = fmax((query_square - 2 * low) / p.unit, 0.0) * (1 + 1e-9) + 1e-300;
+      double low = least_score(rows, *columns, row, list.score[i], position);
+      double most = fmax(-2 * low / p.unit, 0.0) * (1 + 1e-9) + 1e-300;
       double heavy = fmax(sqrt(most) * (1 + 1e-9), fmax(core, c.cores[position]));
       atomicMin(&least, (u64)__double_as_longlong(heavy));
     }
     __syncthreads();
     double heaviest = fmin(weight, __longlong_as_double(least));
     drop_below(list,
-               fmaxf(list.threshold, threshold_within(p, query_square, heaviest)));
+               fmaxf(list.threshold, threshold_within(p.unit, heaviest)));
     fill_distances(list, p, q, query);
   }
   if (threadIdx.x == 0) {
@@ -337,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     rows.weights[row] = best, rows.ends[row] = end, rows.counts[row] = 0;
     rows.thresholds[row] =
-        fmaxf(list.threshold, threshold_within(p, query_square, best));
+        fmaxf(list.threshold, threshold_within(p.unit, best));
     if (end != NO_POSITION) atomicMin(c.bound + component, (u64)__double_as_longlong(best));
   }
 }
