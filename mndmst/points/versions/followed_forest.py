@@ -84,8 +84,9 @@ def pays(batch: int, points: int) -> bool:
 class FollowedForest:
     """The forest of the points of one version, and what their next change needs.
 
-    A position is an index in the order of the parts' positions, one part after the
-    other. Distances are of the metric's norm.
+    Its points are in trees or, in many dimensions, in products on the host; see
+    `PointPart`. A position is an index in the order of the parts' positions, one part
+    after the other. Distances are of the metric's norm.
     """
 
     metric: str
