@@ -173,6 +173,30 @@ def test_mistakes_in_lists_of_neighbours(tmp_path, name, text, message):
         read_edges(tmp_path / name)
 
 
+def gap(path: Path, vertices: int, *rows: list[tuple[int, int, int]]) -> Path:
+    """Write arcs by their tails as GAP does: directed ones, and then turned round."""
+    parts = [np.array([1], "u1"), np.array([len(rows[0]), vertices], "<i8")]
+    for arcs in rows:
+        begins = [sum(u < row for u, *_ in arcs) for row in range(vertices + 1)]
+        neighbours = [arc[1:] for arc in arcs]
+        parts += [np.array(begins, "<i8"), np.array(neighbours, "<i4").ravel()]
+    path.write_bytes(b"".join(part.tobytes() for part in parts))
+    return path
+
+
+def test_a_directed_graph_of_gap_has_each_arc_once(tmp_path):
+    turned = sorted((v, u, w) for u, v, w in SQUARE)
+    path = gap(tmp_path / "square.wsg", 5, SQUARE, turned)
+    edges = read_edges(path)
+    assert (len(edges), triples(edges)) == (len(SQUARE), SQUARE)
+    gap(path, 5, SQUARE)
+    with pytest.raises(InputError, match=r"square\.wsg: "):
+        read_edges(path)
+    gap(path, -1, [], [])
+    with pytest.raises(InputError, match="has a negative number of vertices"):
+        read_edges(path)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "kind"), [(-3, 3, "int32"), (0.5, 2, "float64")]
 )

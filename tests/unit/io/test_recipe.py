@@ -140,6 +140,7 @@ def test_generated_recipes_take_no_file() -> None:
      ("parts = 1.5\n" + SQUARE, "parts = 1.5 has another type"),
      ("parts = -1\n" + SQUARE, "parts = -1: give 1 or more"),
      (SQUARE + 'format = "xyz"\n', "no format is called xyz"),
+     ("printed = 3\n" + SQUARE, "printed is not a list of tables"),
      ("source = 3\n", "is not a table"), (SQUARE + '[generate]\nkind="gnm"', "either")],
 )  # fmt: skip
 def test_mistakes_in_recipes(tmp_path: Path, text: str, message: str) -> None:

@@ -242,9 +242,18 @@ def test_the_user_names_one_end_and_the_rule_the_other() -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    ["weight", "source", "ends=a", "source=,target=b", "source=u,source=v", "=u", ""],
+    [
+        "weight",
+        "source",
+        "ends=a",
+        "source=,target=b",
+        "source=u,source=v",
+        "=u",
+        "",
+        3,
+    ],
 )
-def test_options_of_another_form_are_refused(asked: str) -> None:
+def test_options_of_another_form_are_refused(asked: object) -> None:
     with pytest.raises(ConfigError, match="give source=A,target=B,weight=C"):
         ColumnNames.of(asked)
 
