@@ -6,8 +6,9 @@
 # Statements of processes that tests start count. Kernels are compiled, so their sources
 # have none, and `backends/cuda` and `points/cuda` need a GPU. Other reasons for lines
 # that remain: tests of the service, its client and most commands are slow, and
-# `coverage.sh tests/mpi tests/system` runs them; `mpirun`'s failures, other hosts, other
-# systems and full disks; and checks of data that no caller gives.
+# `coverage.sh tests/mpi tests/system` runs them; methods of the service that Arrow's
+# threads call, which are not traced; `mpirun`'s failures, other hosts, other systems and
+# full disks; and checks of data that no caller gives.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$(bash "$root/launch/venv.sh" dev)
