@@ -30,6 +30,7 @@ from ..devices.point_products import (
 from .component_pairs import ComponentPairs
 from .device_products import DeviceProducts
 
+FEWER = 8  # times fewer components, after which another pass over all pairs may do
 POLL = 0.1  # seconds between two reports, in which signals are handled
 
 
@@ -138,8 +139,8 @@ class CudaPointProducts:
     ) -> EdgesBetween | None:
         """See `PointProducts.between`; only pairs that the forest may join."""
         edges = self._between(components, least, exchange, report)
-        if edges is None:  # later rounds would fail as well
-            self.most_components = 0
+        if edges is None:  # with nearly as many components it would fail as well
+            self.most_components = len(components.bound) // FEWER
         return edges
 
     def _between(
