@@ -262,7 +262,10 @@ def test_a_probe_decides_between_products_and_a_tree_of_a_device(
     [
         (20_000, 3, "tree", "device-tree"),
         (400_000, 3, "device-tree", "device-tree"),
-        (16_000, 3, "tree", "tree"),
+        (16_000, 3, "tree", "device-tree"),
+        (4_000, 3, "tree", "tree"),
+        (4_000, 1000, "tree", "tree"),
+        (5_000, 384, "tree", "device"),
         (20_000, 20, "tree", "device"),
         (20_000, 1000, "device", "device"),
     ],
