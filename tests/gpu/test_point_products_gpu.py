@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +215,29 @@ def test_too_many_pairs_leave_the_search_to_single_points(monkeypatch):
         np.kron(np.eye(5), np.ones((70, 20))) + 1e-9 * r.random((350, 100)),
         "euclidean",
         2,
+    )
+
+
+def test_pairs_of_an_eighth_of_the_components_are_tried_again(monkeypatch):
+    from mndmst.points.cuda import point_products
+    from mndmst.points.cuda.point_products import CudaPointProducts
+
+    counts = []
+
+    def fail(self, components, *given):
+        counts.append(len(components.bound))
+
+    monkeypatch.setattr(CudaPointProducts, "_between", fail)
+    r = np.random.default_rng(4)
+    points = np.repeat(3 * r.standard_normal((9, 20)), 30, axis=0)
+    check(
+        (points + 0.3 * r.standard_normal(points.shape)).astype(np.float32),
+        "euclidean",
+        0,
+    )
+    assert counts
+    assert all(
+        after <= before // point_products.FEWER for before, after in pairwise(counts)
     )
 
 
