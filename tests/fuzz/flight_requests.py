@@ -19,10 +19,11 @@ from .inputs import check_refusal
 from .one_rank_service import GRAPH, start_service
 
 UPLOAD_ID = "0123456789abcdef" * 2
+POINTS = "pings"
 # What would end the service, or wait for a version that does not come
 LEFT_OUT = ("shutdown", "wait")
 ACTIONS = (
-    "list", "info", "solve", "release", "store", "update", "snapshot", "cancel",
+    "list", "info", "solve", "release", "store", "update", "load", "snapshot", "cancel",
     "metrics", "unknown",
 )  # fmt: skip
 OTHERS = ("put", "exchange", "info of a table", "share")
@@ -70,6 +71,7 @@ def one_input(data: bytes) -> None:
 def _send(method: str, body: bytes) -> None:
     if not _server:
         _server.append(start_service()[0])
+        _send("put", _load_of_points()[1:])
     (server,) = _server
     stream = body
     if method in ("put", "exchange"):
@@ -140,7 +142,40 @@ def seeds() -> list[bytes]:
         ("share", {**graph, "table": "forest_changes", "since": 0}, None),
         ("share", {**graph, "table": "clusters", "min_size": 2}, None),
     ]
-    return [_packed(*request) for request in requests]
+    return [_packed(*request) for request in (*requests, *_point_requests())]
+
+
+def _load_of_points() -> bytes:
+    """Return the upload of points that a service keeps as `POINTS`."""
+    values = np.random.default_rng(1).random(60)
+    places = pyarrow.FixedSizeListArray.from_arrays(values, 2)
+    rule = {"min_cluster_size": 5, "min_samples": 3}
+    load = {"action": "load", "graph": POINTS, "upload": UPLOAD_ID, "rule": rule}
+    fields = {"upload": UPLOAD_ID, "kind": "points", "then": load}
+    return _packed("put", fields, pyarrow.table({"point": places}))
+
+
+def _point_requests() -> Iterator[tuple[str, dict, pyarrow.Table | None]]:
+    """Yield a request of each kind for points."""
+    upload, points = {"upload": UPLOAD_ID}, {"graph": POINTS}
+    places = pyarrow.FixedSizeListArray.from_arrays(np.linspace(0, 1, 6), 2)
+    ids, place = np.array([0, 70, 71]), pyarrow.table({"point": places})
+    named = pyarrow.table({"id": ids, "point": places})
+    update = {"action": "update", **points, "insert": UPLOAD_ID}
+    remove = {"action": "update", **points, "remove": UPLOAD_ID}
+    load = {"action": "load", "graph": "more", **upload, "rule": {"min_samples": 1}}
+    yield "put", {**upload, **points, "kind": "points", "then": update}, place
+    yield "put", {**upload, **points, "kind": "points-with-ids", "then": update}, named
+    yield "put", {**upload, **points, "kind": "ids", "then": remove}, named.select([0])
+    yield "put", {**upload, "kind": "points", "then": load}, place
+    yield "update", {**points, "rule": {"min_cluster_size": 3}}, None
+    yield "info", points, None
+    yield "exchange", {**points, "query": "predict"}, place
+    yield "exchange", {**points, "query": "neighbours", "count": 2}, place
+    yield "exchange", {**points, "query": "labels"}, named.select([0])
+    for table in ("labels", "points", "forest"):
+        yield "info of a table", {**points, "table": table}, None
+    yield "info of a table", {**points, "table": "events", "since": 0}, None
 
 
 def _packed(method: str, fields: dict, table: pyarrow.Table | None) -> bytes:

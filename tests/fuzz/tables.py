@@ -1,4 +1,7 @@
-"""Tables of edges, points, distances and alleles: the first byte names the reading."""
+"""Tables of edges, points, distances, alleles, ids and changes.
+
+The first byte of an input names the reading.
+"""
 
 import io
 from collections.abc import Callable
@@ -9,8 +12,10 @@ import pyarrow
 import pyarrow.feather
 import pyarrow.parquet
 
+from mndmst.changes.table import read_changes
 from mndmst.host.errors import MndmstError
 from mndmst.io.formats import read_edges
+from mndmst.io.formats.id_files import read_ids
 from mndmst.points.point_files import read_point_table
 
 from .inputs import DATA, check_refusal, scratch_file
@@ -24,12 +29,23 @@ def _alleles(path: Path) -> None:
     read_point_table(path, metric="alleles")
 
 
+def _ids(path: Path) -> None:
+    assert len(read_ids(path, "name"))
+
+
+def _changes(path: Path) -> None:
+    batch = read_changes(path, np.dtype(np.int32))
+    ends = np.asarray(batch.src), np.asarray(batch.dst)
+    assert len(ends[0]) == len(ends[1]) == len(np.asarray(batch.op))
+
+
 READINGS: tuple[tuple[str, Callable[[Path], object]], ...] = (
     ("csv", read_edges), ("tsv", read_edges), ("parquet", read_edges),
     ("arrow", read_edges), ("csv", read_point_table), ("txt", read_point_table),
     ("parquet", read_point_table), ("arrow", read_point_table),
     ("npy", read_point_table), ("npz", read_point_table), ("csv", _distances),
-    ("txt", _distances), ("tsv", _alleles),
+    ("txt", _distances), ("tsv", _alleles), ("csv", _ids), ("txt", _ids),
+    ("parquet", _ids), ("arrow", _ids), ("csv", _changes),
 )  # fmt: skip
 
 
@@ -52,6 +68,15 @@ def seeds() -> list[bytes]:
     pyarrow.feather.write_feather(table, arrow, compression="uncompressed")
     np.save(npy, points)
     np.savez(npz, points)
+    ids = []
+    for names in (["a", "b"], [7, 1]):
+        sink = io.BytesIO()
+        name_table = pyarrow.table({"name": names})
+        if ids:
+            pyarrow.feather.write_feather(name_table, sink, compression="uncompressed")
+        else:
+            pyarrow.parquet.write_table(name_table, sink)
+        ids.append(sink.getvalue())
     files = (
         (DATA / "square.csv").read_bytes(),
         b"source\ttarget\tweight\n# a\n'x y'\tz\t1.5\nz\tw\t2\n",
@@ -63,5 +88,7 @@ def seeds() -> list[bytes]:
         b",a,b,c\na,0,1,2\nb,1,0,3\nc,2,3,0\n",
         b"3\na 0\nb 1 0\nc 2 3 0\n",
         b"FILE\tl1\tl2\ns1\t1\tINF-4\ns2\t1\t-\n",
+        b'x,name\n1,"a b"\n2,c\n', b"name\n17\n4\n", ids[0], ids[1],
+        b"op,src,dst,weight\ninsert,0,5,1\ndelete,2,3,\nset,1,0,-7\n",
     )  # fmt: skip
     return [bytes([i]) + content for i, content in enumerate(files)]
