@@ -26,7 +26,7 @@ class Reach(NamedTuple):
     """How far each point of a tree, and each node's points at most, are reached."""
 
     of_position: np.ndarray  # float64: a distance; negative for a removed point
-    of_node: np.ndarray  # float64: the least of the negated distances, as `fill_nodes`
+    of_node: np.ndarray  # float64: the largest of its points
 
 
 class EdgeSources(NamedTuple):
@@ -38,16 +38,40 @@ class EdgeSources(NamedTuple):
     vertex: np.ndarray  # uint32
 
 
+class GroupedPoints(NamedTuple):
+    """The vertices and lower bounds of points, and of groups of consecutive ones.
+
+    No edge that is not listed, and leaves the component of a point, weighs less than
+    the point's lower bound.
+    """
+
+    begin: np.ndarray  # int64, by group: its first position; then the end of the last
+    vertex: np.ndarray  # uint32, by position
+    of_group: np.ndarray  # uint32: the vertex of all points of a group, or SEVERAL
+    lower_bound: np.ndarray  # float64, by position
+    least: np.ndarray  # float64, by group: no lower bound of its points is less
+    of_vertex: np.ndarray  # float64, by vertex: a lower bound of each of its points
+
+
+class EdgesByKey(NamedTuple):
+    """The edges of a forest in the order of their keys."""
+
+    src: np.ndarray  # int64
+    dst: np.ndarray  # int64
+    weight: np.ndarray  # float64
+
+
 class TreeVertices(NamedTuple):
-    """The components of a tree's points, and their bounds."""
+    """The vertices of a tree's points, and their components and bounds."""
 
     row: np.ndarray  # uint32, by position
     vertex: np.ndarray  # uint32, by position
-    of_position: np.ndarray  # uint32: the component
+    of_vertex: np.ndarray  # uint32: the component
     of_node: np.ndarray  # uint32: the component of all points of a node, or SEVERAL
     cores: np.ndarray  # float64, by position
-    # float64, by node: the least of the negated bounds of its points' components
-    node_bound: np.ndarray
+    node_bound: np.ndarray  # float64: the largest bound of the components of a node
+    # float64, by node: all edges of sources to its points that are lighter are known
+    listed: np.ndarray
 
 
 @kernel
@@ -58,25 +82,40 @@ def _load_point(points, i, block):
 
 
 @kernel
-def list_reached(tree, reach, points, query, position, distance):
+def find_node_reach(tree, reach, of_node):
+    """Write the largest reach of the points of each node."""
+    for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
+        left = tree.left[node]
+        if left >= 0:
+            of_node[node] = max(of_node[left], of_node[left + 1])
+        else:
+            largest = -1.0
+            begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
+            for position in range(begin, end):
+                largest = max(largest, reach[position])
+            of_node[node] = largest
+
+
+@kernel
+def list_reached(tree, reach, points, begin, end, query, position, distance):
     """List the pairs of a point and a point of the tree whose reach is as large.
 
-    Writes the index in `points`, the position and the distance of each pair, as many as
-    fit in; returns their number, which is larger than that of the entries if more may
-    exist.
+    The first ones are `points` from `begin` to `end`. Writes the index in `points`, the
+    position and the distance of each pair, as many as fit in; returns their number,
+    which is larger than that of the entries if more may exist.
     """
     norm, dimensions = tree.norm, tree.low.shape[1]
     block, out = np.empty(dimensions * LEAF), np.empty(LEAF)
     stack = np.empty(tree.depth + 2, np.int64)
     count, most = 0, len(query)
-    for i in range(len(points)):
+    for i in range(begin, end):
         _load_point(points, i, block)
         stack[0], top = 0, 1
         while top:
             top -= 1
             node = stack[top]
-            limit = limit_of(norm, -reach.of_node[node])
-            if reach.of_node[node] > 0 or gap_to_point(tree, node, points[i]) >= limit:
+            limit = limit_of(norm, reach.of_node[node])
+            if reach.of_node[node] < 0 or gap_to_point(tree, node, points[i]) >= limit:
                 continue
             left = tree.left[node]
             if left >= 0:
@@ -112,18 +151,105 @@ def offer_edge(first, component, vertex, other, weight, key):
 
 
 @kernel
+def find_group_vertices(points):
+    """Write the vertex and the least lower bound of each group."""
+    vertex, lower_bound = points.vertex, points.lower_bound
+    for group in range(len(points.of_group)):
+        begin, end = np.uint64(points.begin[group]), np.uint64(points.begin[group + 1])
+        first, differing_bits = vertex[begin], np.uint32(0)
+        least = lower_bound[begin]
+        for position in range(begin, end):
+            differing_bits |= vertex[position] ^ first
+            least = min(least, lower_bound[position])
+        points.of_group[group] = SEVERAL if differing_bits else first
+        points.least[group] = least
+
+
+@kernel
+def list_uncertain_points(points, component, bound, queries, groups):
+    """List the points whose lower bound is finite, and within their component's bound.
+
+    `component` is that of each vertex. Writes positions and the groups of these, and
+    returns their number. Both lists have one more entry: every position is stored, and
+    the count advances only if the position belongs to the list.
+    """
+    count = np.uint64(0)
+    for group in range(len(points.of_group)):
+        vertex = points.of_group[group]
+        if vertex != SEVERAL:
+            least = max(points.least[group], points.of_vertex[vertex])
+            if least > bound[component[vertex]] or least == np.inf:
+                continue
+        elif points.least[group] == np.inf:
+            continue
+        least = np.inf
+        for position in range(
+            np.uint64(points.begin[group]), np.uint64(points.begin[group + 1])
+        ):
+            vertex = points.vertex[position]
+            own = max(points.lower_bound[position], points.of_vertex[vertex])
+            least = min(least, points.lower_bound[position])
+            queries[count], groups[count] = position, group
+            count += np.uint64((own <= bound[component[vertex]]) & (own < np.inf))
+        points.least[group] = least
+    return np.int64(count)
+
+
+@kernel
+def find_node_components(tree, of_leaf, listed, vertices, bound):
+    """Write what is known of each node to `vertices`.
+
+    `of_leaf` is the vertex of all points of a leaf, or SEVERAL, and `listed` as in
+    `TreeVertices`, by leaf; `bound` is by component.
+    """
+    of_node, node_bound = vertices.of_node, vertices.node_bound
+    for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
+        left = tree.left[node]
+        if left >= 0:
+            same = of_node[left] == of_node[left + 1]
+            of_node[node] = of_node[left] if same else SEVERAL
+            node_bound[node] = max(node_bound[left], node_bound[left + 1])
+            of_listed = vertices.listed
+            of_listed[node] = min(of_listed[left], of_listed[left + 1])
+            continue
+        vertex = of_leaf[-1 - left]
+        vertices.listed[node] = listed[-1 - left]
+        if vertex != SEVERAL:
+            component = vertices.of_vertex[vertex]
+            of_node[node], node_bound[node] = component, bound[component]
+            continue
+        begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
+        common, largest = vertices.of_vertex[vertices.vertex[begin]], 0.0
+        differing_bits = np.uint32(0)
+        for position in range(begin, end):
+            component = vertices.of_vertex[vertices.vertex[position]]
+            differing_bits |= component ^ common
+            largest = max(largest, bound[component])
+        of_node[node] = SEVERAL if differing_bits else common
+        node_bound[node] = largest
+
+
+@kernel
+def take_earlier_edges(first, other):
+    """Replace the edges of `first` by those of `other` that precede them."""
+    for i in range(len(first.a)):
+        offer_edge(first, i, other.a[i], other.b[i], other.weight[i], other.key[i])
+
+
+@kernel
 def improve_first_edges(tree, vertices, sources, starts, component, first):
     """Replace first edges of components by earlier ones from sources to the tree.
 
     `component` has the component of each source. An edge counts for both components if
     it is within the bounds of the tree's nodes, and for that of the source in any case.
-    Up to LEAF sources from each index in `starts` to the next search together.
+    Up to LEAF sources from each index in `starts` to the next search together. Edges
+    to a node that weigh less than its `listed` are known.
     """
     norm, dimensions = tree.norm, tree.low.shape[1]
     block, out = np.empty(dimensions * LEAF), np.empty(LEAF)
     box, limits = np.empty((2, dimensions)), np.empty(LEAF)
     stack = np.empty(tree.depth + 2, np.int64)
-    of_node, of_position = vertices.of_node, vertices.of_position
+    of_node, of_vertex = vertices.of_node, vertices.of_vertex
     for group in range(len(starts) - 1):
         begin, end = starts[group], starts[group + 1]
         load_group(sources.points, begin, end - begin, block, box)
@@ -133,10 +259,12 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
         while top:
             top -= 1
             node = stack[top]
-            limit = limit_of(norm, max(bound, -vertices.node_bound[node]))
-            if (of_node[node] != SEVERAL and of_node[node] == common) or _gap_to_box(
-                tree, node, box
-            ) >= limit:
+            largest = max(bound, vertices.node_bound[node])
+            if (
+                largest < vertices.listed[node]
+                or (of_node[node] != SEVERAL and of_node[node] == common)
+                or _gap_to_box(tree, node, box) >= limit_of(norm, largest)
+            ):
                 continue
             left = tree.left[node]
             if left >= 0:
@@ -150,7 +278,7 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
             for i in range(begin, end):
                 limits[i - begin] = limit_of(
                     norm,
-                    max(first.weight[component[i]], -vertices.node_bound[node]),
+                    max(first.weight[component[i]], vertices.node_bound[node]),
                 )
             queries = gaps_below(
                 norm, block, dimensions, tree.low, tree.high, node, limits
@@ -177,7 +305,7 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
                     j = np.int64(trailing_zeros(near))
                     near &= near - np.uint64(1)
                     other = tree.begin[node] + j
-                    theirs = of_position[other]
+                    theirs = of_vertex[vertices.vertex[other]]
                     if theirs == own or not out[j] < LARGEST:
                         continue
                     weight = max(distance_of(norm, out[j]), core, vertices.cores[other])
@@ -215,36 +343,191 @@ def _gap_to_box(tree, node, box):
 
 
 @kernel
-def contract_certain(a, b, weight, flagged, least, vertex, lower_bound, kept):
+def root_forest(a, b, weight, up, up_weight):
+    """Root the trees of a forest with edges between `a` and `b`.
+
+    Writes for each vertex the other end of its edge towards the root, or the root
+    itself, and the weight of that edge.
+    """
+    degree, edges = np.zeros(len(up), np.uint32), np.zeros(len(up), np.uint32)
+    for i in range(len(a)):
+        for end in (a[i], b[i]):
+            degree[end] += np.uint32(1)
+            edges[end] ^= np.uint32(i)  # at last only one edge is left of it
+    for vertex in range(len(up)):
+        up[vertex], up_weight[vertex] = vertex, 0.0
+    for start in range(len(up)):
+        vertex = np.uint32(start)
+        while degree[vertex] == 1:
+            edge = edges[vertex]
+            other = a[edge] ^ b[edge] ^ vertex
+            up[vertex], up_weight[vertex] = other, weight[edge]
+            degree[vertex] = 0
+            degree[other] -= np.uint32(1)
+            edges[other] ^= edge
+            vertex = other
+
+
+@kernel
+def link_trees(up, up_weight, a, b, weight):
+    """Add edges between different trees of a rooted forest; see `root_forest`."""
+    for i in range(len(a)):
+        one, other = a[i], b[i]
+        x, y = one, other
+        while up[x] != x and up[y] != y:
+            x, y = up[x], up[y]
+        if up[x] != x:
+            one, other = other, one
+        # The path from `one` to its root is not the longer one: reverse its edges.
+        below, through = other, weight[i]
+        vertex, above = one, up[one]
+        while True:
+            lifted = up_weight[vertex]
+            up[vertex], up_weight[vertex] = below, through
+            if above == vertex:
+                break
+            below, through = vertex, lifted
+            vertex, above = above, up[above]
+
+
+@kernel
+def list_edges_at(up, chosen, vertices):
+    """List the vertices whose edges towards the root have a chosen end.
+
+    `vertices` has one more entry than the list. Returns their number.
+    """
+    count = np.uint64(0)
+    for vertex in range(len(up)):
+        above = up[vertex]
+        vertices[count] = vertex
+        count += np.uint64((above != vertex) & (chosen[vertex] | chosen[above]))
+    return np.int64(count)
+
+
+@kernel
+def strip_leaves(up, up_weight, stays, inside, least, stripped):
+    """Contract leaves of a rooted forest along edges that no unlisted edge precedes.
+
+    A vertex that does not stay, and of which only the edge towards the root is left, is
+    contracted if that edge is lighter than its `least`, which its vertex above gets if
+    it is smaller. Writes the contracted vertices to `stripped`, children first, makes
+    `inside` False for them, and returns their number.
+    """
+    children = np.zeros(len(up), np.uint32)
+    for vertex in range(len(up)):
+        children[up[vertex]] += np.uint32(up[vertex] != vertex)
+    count = 0
+    for start in range(len(up)):
+        vertex = np.uint32(start)
+        while (
+            inside[vertex]
+            and not stays[vertex]
+            and children[vertex] == 0
+            and up[vertex] != vertex
+            and up_weight[vertex] < least[vertex]
+        ):
+            above = up[vertex]
+            inside[vertex], stripped[count] = False, vertex
+            count += 1
+            least[above] = min(least[above], least[vertex])
+            children[above] -= np.uint32(1)
+            vertex = above
+    return count
+
+
+@kernel
+def spread_to_leaves(up, up_weight, stripped, flagged, vertex, lower_bound):
+    """Write the final components and lower bounds of the vertices of `strip_leaves`.
+
+    The bound of a flagged vertex does not hold for others.
+    """
+    for i in range(len(stripped) - 1, -1, -1):
+        leaf = stripped[i]
+        above = up[leaf]
+        vertex[leaf] = vertex[above]
+        bound = max(lower_bound[leaf], up_weight[leaf])
+        lower_bound[leaf] = bound if flagged[above] else max(bound, lower_bound[above])
+
+
+@kernel
+def write_next_forest(before, new_row, gone, changed, new, after):
+    """Write the edges of a forest after a change, in the order of their keys.
+
+    `before` has the old edges and `new_row` their ends after the change, by row. The
+    keys `gone` are those of edges that go, `changed.key` those of edges that stay with
+    other weights; both are of rows before the change, and ascend. `new` is sorted by
+    key, with rows after the change.
+    """
+    no_key = ~np.uint64(0)
+    out = at_gone = at_changed = at_new = 0
+    next_gone = gone[0] if len(gone) else no_key
+    next_changed = changed.key[0] if len(changed.key) else no_key
+    next_new = new.key[0] if len(new.key) else no_key
+    for i in range(len(before.weight)):
+        src, dst = np.uint64(before.src[i]), np.uint64(before.dst[i])
+        key, weight = src << np.uint64(32) | dst, before.weight[i]
+        if key == next_changed:
+            weight = changed.weight[at_changed]
+            at_changed += 1
+            end = at_changed == len(changed.key)
+            next_changed = no_key if end else changed.key[at_changed]
+        if key == next_gone:
+            at_gone += 1
+            next_gone = no_key if at_gone == len(gone) else gone[at_gone]
+            continue
+        one, other = np.uint64(new_row[src]), np.uint64(new_row[dst])
+        key = one << np.uint64(32) | other
+        while next_new < key:
+            out, at_new = _write_new(new, at_new, after, out)
+            next_new = no_key if at_new == len(new.key) else new.key[at_new]
+        after.src[out], after.dst[out], after.weight[out] = one, other, weight
+        out += 1
+    while at_new < len(new.key):
+        out, at_new = _write_new(new, at_new, after, out)
+
+
+@kernel
+def _write_new(new, i, after, out):
+    key = new.key[i]
+    after.src[out] = key >> np.uint64(32)
+    after.dst[out] = key & np.uint64(0xFFFFFFFF)
+    after.weight[out] = new.weight[i]
+    return out + 1, i + 1
+
+
+@kernel
+def contract_certain(edges, flagged, least, vertex, lower_bound, kept):
     """Contract a graph along edges that no unlisted edge precedes.
 
-    Edges between the rows `a` and `b` are in their order at equal weights. A component
-    without a `flagged` row joins another along its first edge if this is lighter than
-    `least` at all of its rows. Writes the number of each row's final component to
-    `vertex`, and marks the edges in `kept`. `lower_bound` of a row that is not flagged
-    is raised to the weight of the first edge of the row's last
-    component that is not flagged, if a flagged one follows; else it stays. Returns the
-    number of final components.
+    A component without a `flagged` vertex joins another along its first edge if this is
+    lighter than `least` at all of its vertices. Writes the number of each one's final
+    component to `vertex`, and marks the edges in `kept`. `lower_bound` of a vertex that
+    is not flagged is raised to the weight of the first edge of its last component that
+    is not flagged, if a flagged one follows; else it stays. Returns the number of final
+    components.
     """
-    rows = len(vertex)
+    rows, weight, key = len(vertex), edges.weight, edges.key
     # Nodes of the hierarchy of components; those of a level are consecutive. All levels
     # but the last two have at most 8 / 9 of the nodes of the one before.
     nodes = (PROGRESS + 3) * rows
     up, bound = np.empty(nodes, np.uint32), np.empty(nodes)
     has_flag = np.empty(nodes, np.bool_)
     flags, limit = flagged.copy(), least.copy()
-    x, y = a.copy(), b.copy()
-    index = np.arange(len(a)).astype(np.uint32)
-    size, count, base, joined = len(a), rows, 0, rows
+    x, y = edges.a.copy(), edges.b.copy()
+    index = np.arange(len(x)).astype(np.uint32)
+    size, count, base, joined = len(x), rows, 0, rows
     while True:
         enough = PROGRESS * joined >= count
         best, lightest = np.full(count, NO_EDGE), np.full(count, np.inf)
         for i in range(size):
-            w, one, two = weight[index[i]], x[i], y[i]
-            if w < lightest[one]:
-                best[one], lightest[one] = i, w
-            if w < lightest[two]:
-                best[two], lightest[two] = i, w
+            w = weight[index[i]]
+            for end in (x[i], y[i]):
+                if w < lightest[end] or (
+                    w == lightest[end]
+                    and best[end] != NO_EDGE
+                    and key[index[i]] < key[index[best[end]]]
+                ):
+                    best[end], lightest[end] = i, w
         parent = np.arange(count).astype(np.uint32)
         joined = 0
         for component in range(count):

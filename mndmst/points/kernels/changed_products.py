@@ -34,13 +34,17 @@ ALLOWANCE = 1 + 2.0**-20
 
 
 class PartVertices(NamedTuple):
-    """The components of some points of a version, by position."""
+    """The vertices of some points of a version, by position, and their components."""
 
     row: np.ndarray  # uint32
     vertex: np.ndarray  # uint32
-    of_position: np.ndarray  # uint32: the component
+    of_group: np.ndarray  # uint32, by group: the vertex of all its points, or SEVERAL
+    # float64, by group: all edges of sources to its points that are lighter are known
+    listed: np.ndarray
+    of_vertex: np.ndarray  # uint32, by vertex: the component
     cores: np.ndarray  # float64
     lower_bound: np.ndarray  # float64: of the edges that a search may find
+    vertex_bound: np.ndarray  # float64, by vertex: one of all its points
 
 
 @kernel
@@ -123,7 +127,7 @@ def improve_by_products(
     rows, columns = product.shape
     plain, half = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for c in range(columns):
-        theirs = vertices.of_position[positions[c]]
+        theirs = vertices.of_vertex[vertices.vertex[positions[c]]]
         reach = first.weight[theirs] if both else 0.0
         plain[c] = bounds.half[positions[c]]
         half[c] = _reaching_half(np.float64(plain[c]), reach, bounds.numbers[UNIT])
@@ -148,7 +152,7 @@ def improve_by_products(
                 continue
             for c in range(begin, end):
                 other = positions[c]
-                theirs = vertices.of_position[other]
+                theirs = vertices.of_vertex[vertices.vertex[other]]
                 bound = first.weight[own]
                 if both:
                     bound = max(bound, first.weight[theirs])

@@ -8,7 +8,8 @@ were never compared; and those near an edge that is lost or raised, where an edg
 was never needed may take its place.
 
 - A component of present points that none of the lost edges leaves has its first edge
-  among the old ones and those of new points (`contract_certain`).
+  among the old ones and those of new points. Most join as leaves of the old forest,
+  which is rooted, in one pass (`strip_leaves`); `contract_certain` has the few others.
 - Of a component that a lost edge leaves, each point has a lower bound: it was in a
   component that none left, whose first edge precedes all others out of it. In Borůvka
   rounds only the points within the component's bound search.
@@ -18,6 +19,7 @@ Old points whose core distance falls have lighter edges to their nearest neighbo
 alone, which are listed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +29,6 @@ from ...host.cores import core_count
 from ...kernels.kruskal import component_labels
 from ...kernels.threads import Threads
 from ..coordinates import point_coordinates
-from ..devices.point_products import ComponentArrays
 from ..kernels.boruvka_steps import (
     LAST_KEY,
     PointEdges,
@@ -35,11 +36,22 @@ from ..kernels.boruvka_steps import (
     find_first_edges,
     join,
     keep_leaving,
-    list_uncertain,
     name_components,
-    relabel,
 )
-from ..kernels.changed_points import EdgeSources, contract_certain
+from ..kernels.changed_points import (
+    EdgesByKey,
+    EdgeSources,
+    GroupedPoints,
+    contract_certain,
+    find_group_vertices,
+    link_trees,
+    list_edges_at,
+    list_uncertain_points,
+    root_forest,
+    spread_to_leaves,
+    strip_leaves,
+    write_next_forest,
+)
 from ..kernels.changed_products import PartVertices
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, Norm, from_norm, prepared
@@ -69,7 +81,7 @@ MOST_REACHED, LEAST_REACHED = 512, 1 << 16
 # all its edges before the rounds.
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
-COMMON, SAMPLED = 0.999, 1 << 16
+COMMON, SAMPLED = 0.999, 1 << 13
 # Searches of a round; one component may need more.
 CHEAP = 1 << 12
 PAIRS = 1 << 12  # of points whose distances are computed at once
@@ -98,13 +110,16 @@ class FollowedForest:
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
     # first; -1 for removed points
     radius: np.ndarray
-    weight: np.ndarray  # float64, by edge
+    # uint32, by position: the other end of its edge towards the root of the forest; its
+    # own position for the root and for removed points
+    up: np.ndarray
+    up_weight: np.ndarray  # float64: the weight of that edge
     point_forest: PointForest  # by row, with the distances of the metric
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays beside the forest; versions may share some."""
-        arrays = [self.row, self.position, self.radius, self.weight]
+        arrays = [self.row, self.position, self.radius, self.up, self.up_weight]
         for part in self.parts:
             arrays += part.arrays
         return sum(array.nbytes for array in arrays)
@@ -157,6 +172,8 @@ class FollowedForest:
                 cores = radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
                 weight = np.maximum(weight, larger)
+        up, up_weight = np.empty(len(points), np.uint32), np.empty(len(points))
+        root_forest(position[forest.src], position[forest.dst], weight, up, up_weight)
         return cls(
             metric,
             min_samples,
@@ -165,7 +182,8 @@ class FollowedForest:
             part.point,
             position,
             radius,
-            weight,
+            up,
+            up_weight,
             point_forest,
         )
 
@@ -192,9 +210,7 @@ class FollowedForest:
         is_affected = np.zeros(len(self.radius), np.bool_)
         is_affected[position[affects]] = True
         is_affected[self.position[removed]] = False
-        # Queries that lie near to each other search together
-        affected = self.row[np.flatnonzero(is_affected)].astype(np.int64)
-        change = _Change(self, old, removed, points, new, inserted, affected)
+        change = _Change(self, removed, points, inserted, is_affected)
         return change.forest()
 
     def _prepared(self, points: np.ndarray) -> np.ndarray:
@@ -249,48 +265,66 @@ class _Change:
     def __init__(
         self,
         before: FollowedForest,
-        old: np.ndarray,
         removed: np.ndarray,
         points: np.ndarray,
-        new: int,
         inserted: np.ndarray,
-        affected: np.ndarray,
+        is_affected: np.ndarray,
     ) -> None:
-        self.before, self.old, self.points = before, old, points
+        self.before, self.points = before, points
         self.norm = METRICS[before.metric].norm
-        stays = np.ones(len(old), np.bool_)
-        stays[removed] = False
-        self.stays = stays
+        self.stays = np.ones(len(before.position), np.bool_)
+        self.stays[removed] = False
         # By old row: the row after the batch
-        self.new_row = (np.cumsum(stays, dtype=np.uint32) - np.uint32(1)).astype(
-            np.uint32
-        )
-        self.kept = len(points) - new
-        self.new_rows = np.arange(self.kept, len(points))
-        after = self._rearranged(removed, inserted)
-        self.new_rows = self.new_rows[np.argsort(after.position[self.kept :])]
-        # Rows whose neighbours change, with the new ones last
-        self.targets = np.append(self.new_row[affected], self.new_rows)
-        coordinates = before._prepared(points[self.targets])
+        self.new_row = np.cumsum(self.stays, dtype=np.uint32)
+        self.new_row -= np.uint32(1)
+        self.is_gone = np.zeros(len(before.up), np.bool_)
+        self.is_gone[before.position[removed]] = True
+        lost, weighed = self._edges_at(is_affected)
+        # By position, in whose order near queries search together
+        affected = np.flatnonzero(is_affected)
+        after, moved = self._rearranged(inserted, lost)
+        self.after = after
+        first_new = len(points) - len(inserted)
+        self.new = np.sort(after.position[first_new:])
+        self.affected = moved(affected)
+        # The positions whose neighbours change, with the new ones last
+        self.targets = np.append(self.affected, self.new)
         order = max(before.min_samples, 1)
         k = min(order + 1 + FURTHER, len(points))
-        distance, position = after._nearest(coordinates, k)
-        at = after.position[self.targets]
-        self.old_radius = after.radius[at]  # NaN for new points
-        after.radius[at] = distance[:, order]
-        self.affected, self.after = affected, after
-        self.coordinates = coordinates
+        distance, position = after._nearest(self._coordinates(self.targets), k)
+        self.old_radius = after.radius[self.targets]  # NaN for new points
+        after.radius[self.targets] = distance[:, order]
         self.listed_distance, self.listed = distance, position
         self.cores = after.radius if before.min_samples else np.zeros(len(after.radius))
+        self.lost = PointEdges.concatenate([
+            self._lost_edges(lost), self._weighed_again(weighed, moved(weighed))
+        ])  # fmt: skip
 
-    def _rearranged(self, removed: np.ndarray, inserted: np.ndarray) -> FollowedForest:
+    def _coordinates(self, positions: np.ndarray) -> np.ndarray:
+        return self.before._prepared(self.points[self.after.row[positions]])
+
+    def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the old positions whose upward edges are lost, and may be raised."""
+        before = self.before
+        touched = self.is_gone | is_affected if before.min_samples else self.is_gone
+        vertices = np.empty(len(touched) + 1, np.uint32)
+        vertices = vertices[: list_edges_at(before.up, touched, vertices)].copy()
+        gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
+        return vertices[gone], vertices[~gone]
+
+    def _rearranged(
+        self, inserted: np.ndarray, lost: np.ndarray
+    ) -> tuple[FollowedForest, Callable[[np.ndarray], np.ndarray]]:
         """Return parts of the points after the batch; the edges are those before it.
 
-        The radius of a new point is NaN.
+        The radius of a new point is NaN. `lost` are positions whose upward edges go.
+        Second, a function from old positions to new ones.
         """
         before = self.before
-        radius = before.radius.copy()
-        radius[before.position[removed]] = -1
+        radius, up = before.radius.copy(), before.up.copy()
+        radius[self.is_gone] = -1
+        up[lost] = lost
+        gone = np.flatnonzero(self.is_gone)
         row = self.new_row[before.row]
         row[radius < 0] = 0
         changed, sizes = [], [len(part.point) for part in before.parts]
@@ -302,130 +336,163 @@ class _Change:
         for i, (_, at) in enumerate(parts):
             if 2 * np.count_nonzero(radius[at] < 0) > sizes[i]:
                 first = min(first, i)
-        gone = np.sort(before.position[removed])
         for part, at in parts[:first]:
             inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
             changed.append(part.moved(self.points, row[at], inside))
         begin = parts[first][1].start if first < len(parts) else len(radius)
         alive = begin + np.flatnonzero(radius[begin:] >= 0)
-        rows = np.append(row[alive], self.new_rows.astype(np.uint32))
-        later_radius = np.append(radius[alive], np.full(len(inserted), np.nan))
+        # By old position from `begin` on: the new one
+        later_position = np.zeros(len(radius) - begin, np.uint32)
+        kept = len(self.points) - len(inserted)
+        rows = np.append(row[alive], np.arange(kept, len(self.points), dtype=np.uint32))
+        order = np.arange(len(rows))
         if len(rows):
             team = Threads(before.threads or core_count())
             last = before.parts[0].of(self.points, rows, team)
             changed.append(last)
-            rows, later_radius = rows[last.point], later_radius[last.point]
-        row = np.append(row[:begin], rows)
-        radius = np.append(radius[:begin], later_radius)
-        position = np.empty(len(self.points), np.uint32)
-        position[row] = np.arange(len(row), dtype=np.uint32)
-        first_row = np.flatnonzero(row == 0)  # its own position, not a removed point's
-        position[0] = first_row[~(radius[first_row] < 0)][0]
-        return replace(
-            before, parts=tuple(changed), row=row, position=position, radius=radius
+            order = last.point
+        positions = np.empty(len(rows), np.uint32)
+        positions[order] = np.arange(begin, begin + len(rows), dtype=np.uint32)
+        later_position[alive - begin] = positions[: len(alive)]
+
+        def moved(old: np.ndarray) -> np.ndarray:
+            """Return the new positions of old ones."""
+            new = old.astype(np.uint32)
+            late = np.flatnonzero(new >= begin)
+            new[late] = later_position[new[late] - begin]
+            return new
+
+        def rearranged(column: np.ndarray, new: np.ndarray | float) -> np.ndarray:
+            """Return a column by old position by new one."""
+            later = np.empty(len(rows), column.dtype)
+            later[: len(alive)], later[len(alive) :] = column[alive], new
+            return np.append(column[:begin], later[order])
+
+        after = replace(
+            before,
+            parts=tuple(changed),
+            row=np.append(row[:begin], rows[order]),
+            position=np.append(
+                moved(before.position[self.stays]), positions[len(alive) :]
+            ),
+            radius=rearranged(radius, np.nan),
+            up=rearranged(moved(up), positions[len(alive) :]),
+            up_weight=rearranged(before.up_weight, 0.0),
         )
+        return after, moved
 
     def forest(self) -> FollowedForest:
         """Return the next forest."""
-        after = self.after
-        searching = self._searching_rows()
-        edges, lost = self._old_edges()
-        flagged = np.zeros(len(self.points), np.bool_)
-        flagged[lost.a] = flagged[lost.b] = True
-        known = [self._listed_edges()]
-        least = np.full(len(self.points), np.inf)
-        near = self._near_edges(searching)
-        if near is None:
-            least[:] = -np.inf
-        elif len(searching):
-            known.append(near[0])
-            least = near[1]
-        flagged[searching] = True
-        edges = _merged(edges, PointEdges.concatenate(known))
-        kept = np.zeros(len(edges.key), np.bool_)
-        vertex = np.empty(len(self.points), np.uint32)
-        lower_bound = self.cores[after.position]
-        lower_bound[searching] = np.inf
-        count = contract_certain(
-            edges.a, edges.b, edges.weight, flagged, least, vertex, lower_bound, kept
+        after, lost = self.after, self.lost
+        searching = self._searching()
+        listed = [self._listed_edges()]
+        # All edges of a searching point to a position are listed up to this weight
+        reach = np.full(len(after.row), np.inf)
+        if len(searching):
+            near = self._near_edges(searching)
+            if near is None:
+                reach[:] = -np.inf
+            else:
+                listed.append(near[0])
+                reach = near[1]
+        further = PointEdges.concatenate(listed)
+        in_forest = (after.up[further.a] == further.b) | (
+            after.up[further.b] == further.a
         )
+        further = further.take(~in_forest)
+        flagged = np.zeros(len(after.row), np.bool_)
+        flagged[lost.a] = flagged[lost.b] = flagged[searching] = True
+        lower_bound = self.cores.copy()
+        lower_bound[after.radius < 0] = np.inf
+        lower_bound[searching] = np.inf
+        core = _Core(after, flagged, reach, further)
+        vertex, count = core.contract(flagged, lower_bound)
         chosen = PointEdges.empty(0)
         if count > 1:
-            rest = np.flatnonzero(~kept)
-            a, b = vertex[edges.a[rest]], vertex[edges.b[rest]]
-            between = a != b
-            rest = rest[between]
-            known_edges = PointEdges(
-                a[between], b[between], edges.weight[rest], edges.key[rest]
-            )
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
-            rounds = _Rounds(self, vertex, lower_bound, count, searching, ends)
-            chosen = rounds.finish(known_edges)
-        index = np.searchsorted(edges.key, chosen.key)
-        index = np.minimum(index, len(edges.key) - 1)
-        listed = edges.key[index] == chosen.key
-        kept[index[listed]] = True
-        new = chosen.take(~listed)
-        new = new.take(np.argsort(new.key))
-        key = edges.key[kept]
-        at = np.searchsorted(key, new.key)
-        weight = np.insert(edges.weight[kept], at, new.weight)
-        key = np.insert(key, at, new.key)
-        forest = Forest(
-            (key >> np.uint64(32)).view(np.int64),
-            (key & np.uint64(0xFFFFFFFF)).view(np.int64),
-            from_norm(weight, after.metric),
-            np.zeros(len(self.points), np.int64),
-        )
-        point_forest = PointForest(forest, len(key), True, after.parts[0].search)
-        return replace(after, weight=weight, point_forest=point_forest)
+            rounds = _Rounds(self, vertex, lower_bound, count, searching, ends, reach)
+            chosen = rounds.finish(core.between_components(vertex))
+        dropped, new = core.replaced(chosen)
+        return self._next(dropped, new)
 
-    def _searching_rows(self) -> np.ndarray:
-        """Return the rows whose edges are not all old or listed."""
+    def _next(self, dropped: np.ndarray, new: PointEdges) -> FollowedForest:
+        """Return the forest without some positions' upward edges, and with new ones.
+
+        The ends of new edges are rows.
+        """
+        after, before = self.after, self.before
+        gone = np.append(self.gone_key, self._old_keys(dropped))
+        after.up[dropped] = dropped
+        a, b = after.position[new.a], after.position[new.b]
+        link_trees(after.up, after.up_weight, a, b, new.weight)
+        new = new.take(np.argsort(new.key))
+        new = new._replace(weight=from_norm(new.weight, after.metric))
+        old = before.point_forest.forest
+        edges = EdgesByKey(
+            np.empty(len(self.points) - 1, np.int64),
+            np.empty(len(self.points) - 1, np.int64),
+            np.empty(len(self.points) - 1),
+        )
+        write_next_forest(
+            EdgesByKey(old.src, old.dst, old.weight),
+            self.new_row,
+            np.sort(gone),
+            self.changed_edges,
+            new,
+            edges,
+        )
+        forest = Forest(*edges, np.zeros(len(self.points), np.int64))
+        point_forest = PointForest(
+            forest, len(edges.weight), True, after.parts[0].search
+        )
+        return replace(after, point_forest=point_forest)
+
+    def _old_keys(self, positions: np.ndarray) -> np.ndarray:
+        """Return the keys of upward edges, with the rows before the batch."""
+        after = self.after
+        old_row = np.flatnonzero(self.stays).astype(np.uint32)
+        ends = after.row[positions], after.row[after.up[positions]]
+        return edge_keys(*(old_row[end] for end in ends))
+
+    def _searching(self) -> np.ndarray:
+        """Return the positions whose edges are not all old or listed."""
         if not self.before.min_samples:
-            return self.new_rows
+            return self.new
         old_radius = self.old_radius[: len(self.affected)]
         incomplete = self.listed_distance[: len(self.affected), -1] < old_radius
-        return np.append(self.targets[: len(self.affected)][incomplete], self.new_rows)
+        return np.append(self.affected[incomplete], self.new)
 
-    def _old_edges(self) -> tuple[PointEdges, PointEdges]:
-        """Return old edges that stay, with their weights, and lost or raised ones.
+    def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
+        """Weigh the upward edges of positions, and return those that are raised.
 
-        These are between rows that stay, with the old weight. Removed points that old
+        These are between positions, with the old weight. `old` has the positions before
+        the batch.
+        """
+        before, after = self.before, self.after
+        key = edge_keys(before.row[old], before.row[before.up[old]])
+        other, was = after.up[positions], after.up_weight[positions]
+        distance = _distances(self._coordinates, positions, other, self.norm)
+        now = np.maximum(distance, np.maximum(self.cores[positions], self.cores[other]))
+        after.up_weight[positions] = now
+        order = np.argsort(key)
+        weight = from_norm(now[order], after.metric)
+        self.changed_edges = PointEdges(
+            positions[order], other[order], weight, key[order]
+        )
+        raised = np.flatnonzero(now > was)
+        a, b = positions[raised], other[raised]
+        return PointEdges(a, b, was[raised], edge_keys(after.row[a], after.row[b]))
+
+    def _lost_edges(self, lost: np.ndarray) -> PointEdges:
+        """Return edges between the neighbours of removed points, by position.
+
+        `lost` are old positions of which the upward edges go. Removed points that old
         edges join are lost together: edges between their neighbours stand for them,
         with the least weight of all.
         """
-        before, stays = self.before, self.stays
-        forest = before.point_forest.forest
-        src, dst = forest.src.astype(np.uint32), forest.dst.astype(np.uint32)
-        state = (~stays).view(np.uint8).copy()
-        if before.min_samples:
-            state[self.affected] |= 2
-        touched_state = state[src] | state[dst]
-        touched = np.flatnonzero(touched_state)
-        goes = touched[(touched_state[touched] & 1) == 1]
-        weighed = touched[touched_state[touched] == 2]
-        a, b = self.new_row[src], self.new_row[dst]
-        lost = [self._lost_edges(src[goes], dst[goes], before.weight[goes])]
-        weight = before.weight
-        if len(weighed):
-            now = self._weights(a[weighed], b[weighed])
-            raised = now > weight[weighed]
-            heavier = weighed[raised]
-            key = edge_keys(a[heavier], b[heavier])
-            lost.append(PointEdges(a[heavier], b[heavier], weight[heavier], key))
-            weight = weight.copy()
-            weight[weighed] = now
-        key = edge_keys(a, b)
-        edges = PointEdges(a, b, weight, key)
-        if len(goes):
-            edges = PointEdges(*(np.delete(column, goes) for column in edges))
-        return edges, PointEdges.concatenate(lost)
-
-    def _lost_edges(
-        self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray
-    ) -> PointEdges:
-        """Return edges between the neighbours of removed points; see `_old_edges`."""
+        before, weight = self.before, self.before.up_weight[lost]
+        src, dst = before.row[lost], before.row[before.up[lost]]
+        self.gone_key = edge_keys(src, dst)
         inside = ~self.stays[src] & ~self.stays[dst]
         ends, index = np.unique(np.append(src, dst), return_inverse=True)
         one, other = np.split(index.astype(np.int64), 2)
@@ -438,56 +505,130 @@ class _Change:
         np.minimum.at(least, group, weight[leaving])
         centre = np.empty(len(ends), np.uint32)
         centre[group] = row
+        position = self.after.position
         return PointEdges(
-            row, centre[group], least[group], edge_keys(row, centre[group])
+            position[row],
+            position[centre[group]],
+            least[group],
+            edge_keys(row, centre[group]),
         )
 
-    def _weights(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the weights of edges between rows."""
-        distance = _distances(self._coordinates, a, b, self.norm)
-        position = self.after.position
-        cores = np.maximum(self.cores[position[a]], self.cores[position[b]])
-        return np.maximum(distance, cores)
-
-    def _coordinates(self, rows: np.ndarray) -> np.ndarray:
-        return self.before._prepared(self.points[rows])
-
     def _edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:
-        """Return the edges between different rows, of known distances."""
+        """Return the edges between different positions, of known distances."""
         differ = a != b
         a, b, distance = a[differ], b[differ], distance[differ]
-        position = self.after.position
-        cores = np.maximum(self.cores[position[a]], self.cores[position[b]])
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        return PointEdges(low, high, np.maximum(distance, cores), edge_keys(a, b))
+        cores = np.maximum(self.cores[a], self.cores[b])
+        key = edge_keys(self.after.row[a], self.after.row[b])
+        return PointEdges(a, b, np.maximum(distance, cores), key)
 
     def _listed_edges(self) -> PointEdges:
         """Return the edges of the targets to their listed neighbours."""
         near = self.listed_distance < LARGEST
-        target = np.repeat(self.targets.astype(np.uint32), near.sum(axis=1))
-        other = self.after.row[self.listed[near]]
-        return self._edges(target, other, self.listed_distance[near])
+        target = np.repeat(self.targets, near.sum(axis=1))
+        return self._edges(target, self.listed[near], self.listed_distance[near])
 
     def _near_edges(
         self, searching: np.ndarray
     ) -> tuple[PointEdges, np.ndarray] | None:
-        """Return edges of searching rows, and by row which weights have none beyond.
+        """Return edges of searching positions, and from which weight each has others.
 
         None if there are many.
         """
         after = self.after
         # Few outliers would let walks visit far nodes
         sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
-        most = np.quantile(sample, COMMON)
-        values = self.before._prepared(self.points[searching])
+        last = int(COMMON * len(sample))
+        most = np.partition(sample, last)[last]
+        values = self._coordinates(searching)
         reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / values.shape[1])
         reached = after._reached(values, reach)
         if reached is None:
             return None
         query, position, distance = reached
-        rows = searching[query].astype(np.uint32)
-        edges = self._edges(rows, after.row[position], distance)
-        return edges, reach[after.position]
+        return self._edges(searching[query], position, distance), reach
+
+
+class _Core:
+    """The forest without leaves that join certainly, with further edges between it."""
+
+    def __init__(
+        self,
+        after: FollowedForest,
+        flagged: np.ndarray,
+        reach: np.ndarray,
+        further: PointEdges,
+    ) -> None:
+        """Strip the leaves; no edge up to the `reach` of a position is unlisted."""
+        up, up_weight, size = after.up, after.up_weight, len(after.up)
+        self.after, self.further = after, further
+        stays, least = flagged.copy(), reach.copy()
+        stays[further.a] = stays[further.b] = True
+        inside, stripped = after.radius >= 0, np.empty(size, np.uint32)
+        count = strip_leaves(up, up_weight, stays, inside, least, stripped)
+        self.stripped, self.inside = stripped[:count], np.flatnonzero(inside)
+        name = np.empty(size, np.uint32)
+        name[self.inside] = np.arange(len(self.inside), dtype=np.uint32)
+        self.least = least[self.inside]
+        lower = self.inside[up[self.inside] != self.inside].astype(np.uint32)
+        self.lower = lower
+        upper = up[lower]
+        tree = PointEdges(
+            name[lower],
+            name[upper],
+            up_weight[lower],
+            edge_keys(after.row[lower], after.row[upper]),
+        )
+        named = further._replace(a=name[further.a], b=name[further.b])
+        self.edges = PointEdges.concatenate([tree, named])
+
+    def contract(
+        self, flagged: np.ndarray, lower_bound: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Return the component of each position, and the number of components.
+
+        See `contract_certain`; lower bounds are raised.
+        """
+        after, inside = self.after, self.inside
+        bound, component = lower_bound[inside], np.empty(len(inside), np.uint32)
+        self.kept = np.zeros(len(self.edges.key), np.bool_)
+        count = contract_certain(
+            self.edges, flagged[inside], self.least, component, bound, self.kept
+        )
+        lower_bound[inside] = bound
+        vertex = np.zeros(len(flagged), np.uint32)  # also that of removed points
+        vertex[inside] = component
+        spread_to_leaves(
+            after.up, after.up_weight, self.stripped, flagged, vertex, lower_bound
+        )
+        return vertex, count
+
+    def between_components(self, vertex: np.ndarray) -> PointEdges:
+        """Return the edges between different components, whose ends are these."""
+        component = vertex[self.inside]
+        edges = self.edges.take(~self.kept)
+        a, b = component[edges.a], component[edges.b]
+        return edges._replace(a=a, b=b).take(a != b)
+
+    def replaced(self, chosen: PointEdges) -> tuple[np.ndarray, PointEdges]:
+        """Return the positions whose upward edges go, and the new edges, by row.
+
+        `chosen` are edges of the forest beside those that `contract` kept.
+        """
+        after, old = self.after, len(self.lower)
+        key, kept = self.edges.key[:old], self.kept[:old]
+        rest = np.flatnonzero(~kept)
+        rest = rest[np.argsort(key[rest])]
+        index = np.searchsorted(key[rest], chosen.key)
+        in_forest = np.append(key[rest], LAST_KEY)[index] == chosen.key
+        kept[rest[index[in_forest]]] = True
+        further = self.further.take(self.kept[old:])
+        further = further._replace(a=after.row[further.a], b=after.row[further.b])
+        new = chosen.take(~in_forest)
+        new = new._replace(
+            a=(new.key >> np.uint64(32)).astype(np.uint32),
+            b=(new.key & np.uint64(0xFFFFFFFF)).astype(np.uint32),
+        )
+        return self.lower[~kept], PointEdges.concatenate([further, new])
 
 
 class _Rounds:
@@ -501,27 +642,38 @@ class _Rounds:
         count: int,
         searching: np.ndarray,
         lost: PointEdges,
+        reach: np.ndarray,
     ) -> None:
         self.change, self.after, self.lost = change, change.after, lost
         after = change.after
-        self.vertex = vertex[after.row]
-        self.lower_bound = lower_bound[after.row]
-        self.lower_bound[after.radius < 0] = np.inf
-        # The group of each position, numbered in the order of positions
         sizes = np.concatenate([part.group_sizes for part in after.parts])
-        self.group = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+        groups = len(sizes)
+        self.points = GroupedPoints(
+            np.append(0, np.cumsum(sizes)),
+            vertex,
+            np.empty(groups, np.uint32),
+            lower_bound,
+            np.empty(groups),
+            np.full(count, -np.inf),
+        )
+        find_group_vertices(self.points)
+        self.listed = np.minimum.reduceat(
+            np.where(after.radius < 0, np.inf, reach), self.points.begin[:-1]
+        )
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
-        self.of_position = np.empty(len(after.row), np.uint32)
-        self.sources = self._sources(np.sort(after.position[searching]))
+        positions = np.sort(searching)
+        self.sources = self._sources(positions)
+        group = np.searchsorted(self.points.begin, positions, "right")
+        self.starts = _starts(group)
 
     def _sources(self, positions: np.ndarray) -> EdgeSources:
-        change, rows = self.change, self.after.row[positions]
+        change = self.change
         return EdgeSources(
-            change.before._prepared(change.points[rows]),
-            rows,
+            change._coordinates(positions),
+            self.after.row[positions],
             change.cores[positions],
-            self.vertex[positions],
+            self.points.vertex[positions],
         )
 
     def finish(self, known: PointEdges) -> PointEdges:
@@ -534,24 +686,25 @@ class _Rounds:
             known = known.take(slice(keep_leaving(known, self.of_vertex)))
             first = PointEdges.empty(count)
             find_first_edges(known, self.of_vertex, first)
-            components, counts = self._components(first.weight, count)
             if len(self.sources.point):
-                self._improve(self.sources, first, True)
-                components, counts = self._components(first.weight, count)
+                self._improve(self.sources, self.starts, first, True)
             bound = self._lower_bounds(count)
-            counts[bound > first.weight] = 0
+            queries, groups = self._uncertain(
+                np.where(bound > first.weight, -np.inf, first.weight)
+            )
             np.minimum(bound, first.weight, out=bound)
-            np.maximum(self.lower_bound, bound[self.of_position], out=self.lower_bound)
-            taking_part = _with_few_searches(counts)
-            search = taking_part & (counts > 0)
+            of_vertex = self.points.of_vertex
+            np.maximum(of_vertex, bound[self.of_vertex], out=of_vertex)
+            component = self.of_vertex[self.points.vertex[queries]]
+            taking_part = _with_few_searches(np.bincount(component, minlength=count))
+            search = taking_part[component]
             if search.any():
-                queries = np.empty(counts[search].sum() + 1, np.uint32)
-                list_uncertain(components, self.lower_bound, search, queries)
-                queries = queries[:-1]
-                self._improve(self._sources(queries), first, False)
-                bound = first.weight[self.of_position[queries]]
-                searched = np.maximum(self.lower_bound[queries], bound)
-                self.lower_bound[queries] = searched
+                queries, component = queries[search], component[search]
+                sources, starts = self._sources(queries), _starts(groups[search])
+                self._improve(sources, starts, first, False)
+                lower_bound = self.points.lower_bound
+                searched = np.maximum(lower_bound[queries], first.weight[component])
+                lower_bound[queries] = searched
             taking_part &= first.weight < np.inf
             chosen.append(first.take(join(first.a, first.b, taking_part, self.parent)))
 
@@ -568,41 +721,47 @@ class _Rounds:
             np.minimum.at(bound, end[leaving], self.lost.weight[leaving])
         return bound
 
-    def _components(
-        self, bound: np.ndarray, count: int
-    ) -> tuple[ComponentArrays, np.ndarray]:
-        """Return the components of positions, and how many points of each search."""
-        cores, lower_bound = self.change.cores, self.lower_bound
-        components = ComponentArrays(self.of_position, cores, lower_bound, bound)
-        counts = np.empty(count, np.int64)
-        relabel(self.vertex, self.of_vertex, lower_bound, components, counts)
-        return components, counts
+    def _uncertain(self, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions that need a search within bounds, and their groups."""
+        queries, groups = np.empty((2, len(self.points.vertex) + 1), np.uint32)
+        count = list_uncertain_points(
+            self.points, self.of_vertex, bound, queries, groups
+        )
+        return queries[:count], groups[:count]
 
-    def _improve(self, sources: EdgeSources, first: PointEdges, both: bool) -> None:
+    def _improve(
+        self, sources: EdgeSources, starts: np.ndarray, first: PointEdges, both: bool
+    ) -> None:
         """Search first edges from sources, within the bounds of one or both ends."""
-        component = self.of_vertex[sources.vertex]
-        starts = self._starts(sources)
+        component, end = self.of_vertex[sources.vertex], 0
+        listed = self.listed if both else np.full(len(self.listed), -np.inf)
+        lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
+        if both:  # edges of new points have no bounds but the cores
+            lower_bound = self.change.cores
+            of_vertex = np.full(len(of_vertex), -np.inf)
         team = Threads(self.after.threads or core_count())
-        # Edges of new points, which search within both bounds, have none but the cores
-        lower_bound = self.change.cores if both else self.lower_bound
         for part, at in self.after._parts():
+            begin, end = end, end + len(part.group_sizes)
             vertices = PartVertices(
                 self.after.row[at],
-                self.vertex[at],
-                self.of_position[at],
+                self.points.vertex[at],
+                self.points.of_group[begin:end],
+                listed[begin:end],
+                self.of_vertex,
                 self.change.cores[at],
                 lower_bound[at],
+                of_vertex,
             )
             part.improve_first_edges(
                 vertices, sources, starts, component, first, both, team
             )
 
-    def _starts(self, sources: EdgeSources) -> np.ndarray:
-        """Return where sources of another group begin, and their number."""
-        group = self.group[self.after.position[sources.point]]
-        return np.append(
-            np.flatnonzero(np.append(True, group[1:] != group[:-1])), len(group)
-        )
+
+def _starts(group: np.ndarray) -> np.ndarray:
+    """Return where sources of another group begin, and their number."""
+    return np.append(
+        np.flatnonzero(np.append(True, group[1:] != group[:-1])), len(group)
+    )
 
 
 def _with_few_searches(counts: np.ndarray) -> np.ndarray:
@@ -629,14 +788,3 @@ def _distances(
         for x, y in zip(one.T, other.T, strict=True):
             total[pairs] = norm.add(total[pairs], np.abs(x - y))
     return norm.distance(total)
-
-
-def _merged(edges: PointEdges, further: PointEdges) -> PointEdges:
-    """Return edges with others that they lack, each once, in the order of keys."""
-    key, index = np.unique(further.key, return_index=True)
-    at = np.searchsorted(edges.key, key)
-    missing = np.append(edges.key, LAST_KEY)[at] != key
-    new = further.take(index[missing])
-    return PointEdges(
-        *(np.insert(c, at[missing], n) for c, n in zip(edges, new, strict=True))
-    )

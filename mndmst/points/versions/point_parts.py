@@ -4,26 +4,33 @@ A batch adds a part for its new points. Other parts stay as they are, but for re
 points, unless they are built anew with them; see `FollowedForest`.
 """
 
+from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
 
 from ...kernels.threads import Threads, each_range
-from ..devices.point_products import NO_POSITION, ComponentArrays
+from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
     EdgeSources,
     Reach,
     TreeVertices,
+    find_node_components,
+    find_node_reach,
     improve_first_edges,
     list_reached,
+    take_earlier_edges,
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
 from ..kernels.nearest_points import nearest_to_queries
 from ..kernels.norms import LARGEST
 from ..metrics import Norm, prepared
-from ..search.build_tree import build_tree, fill_tree
+from ..search.build_tree import build_tree
+
+# Least searches of a thread, from single points or groups of them.
+SEARCHES = 64
 
 
 class PointPart(Protocol):
@@ -153,15 +160,22 @@ class TreePart:
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """See `PointPart`."""
-        of_node = self._fill(self.point, -reach)[1]
-        query, position = np.empty((2, most), np.uint32)
-        distance = np.empty(most)
-        count = list_reached(
-            self.tree, Reach(reach, of_node), points, query, position, distance
-        )
-        if count > most:
+        of_node = np.empty(len(self.tree.left))
+        find_node_reach(self.tree, reach, of_node)
+        ranges = threads.ranges(len(points), SEARCHES)
+        found = [(*np.empty((2, most), np.uint32), np.empty(most)) for _ in ranges]
+        calls = [
+            (self.tree, Reach(reach, of_node), points, *part, *columns)
+            for part, columns in zip(ranges, found, strict=True)
+        ]
+        counts = threads.map(list_reached, calls)
+        if sum(counts) > most:
             return None
-        return query[:count], position[:count], distance[:count]
+        query, position, distance = (
+            np.concatenate([c[:n] for c, n in zip(column, counts, strict=True)])
+            for column in zip(*found, strict=True)
+        )
+        return query, position, distance
 
     def improve_first_edges(
         self,
@@ -174,25 +188,28 @@ class TreePart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        of_position = vertices.of_position
-        negated = -first.weight[of_position] if both else np.zeros(len(of_position))
-        of_node, node_bound = self._fill(of_position, negated)
+        nodes = len(self.tree.left)
         of_tree = TreeVertices(
             vertices.row,
             vertices.vertex,
-            of_position,
-            of_node,
+            vertices.of_vertex,
+            np.empty(nodes, np.uint32),
             vertices.cores,
-            node_bound,
+            np.empty(nodes),
+            np.empty(nodes),
         )
-        improve_first_edges(self.tree, of_tree, sources, starts, component, first)
-
-    def _fill(
-        self, of_position: np.ndarray, least: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each node's component, or SEVERAL, and its points' least value."""
-        nodes = len(self.tree.left)
-        of_node, node_least = np.empty(nodes, np.uint32), np.empty(nodes)
-        components = ComponentArrays(of_position, least, least, least)
-        fill_tree(self.tree, components, of_node, node_least)
-        return of_node, node_least
+        bound = first.weight if both else np.zeros(len(first.weight))
+        find_node_components(
+            self.tree, vertices.of_group, vertices.listed, of_tree, bound
+        )
+        # Each thread has first edges of its own
+        bounds = threads.bounds(len(starts) - 1, SEARCHES)
+        edges = [first]
+        edges += [PointEdges(*(c.copy() for c in first)) for _ in bounds[2:]]
+        calls = [
+            (self.tree, of_tree, sources, starts[begin : end + 1], component, own)
+            for (begin, end), own in zip(pairwise(bounds), edges, strict=True)
+        ]
+        threads.map(improve_first_edges, calls)
+        for own in edges[1:]:
+            take_earlier_edges(first, own)

@@ -150,13 +150,18 @@ class ProductPart:
         products = self.products(threads)
         queries, rounded = products.queries(sources.points, sources.point)
         bound = first.weight[component]
+        lower_bound = np.maximum(
+            vertices.lower_bound, vertices.vertex_bound[vertices.vertex]
+        )
         order = np.argsort(bound, kind="stable").astype(np.uint32)
         for begin in range(0, len(order), GROUP):
             rows = order[begin : begin + GROUP]
             most = bound[rows[-1]]
             if both:
-                most = np.maximum(first.weight[vertices.of_position], most)
-            within = vertices.lower_bound <= most
+                most = np.maximum(
+                    first.weight[vertices.of_vertex[vertices.vertex]], most
+                )
+            within = lower_bound <= most
             columns = np.flatnonzero(within & ~np.isnan(self.rounded.bounds.half))
             for tile in products.pair_tiles(rounded, rows, columns.astype(np.uint32)):
                 improve_by_products(

@@ -173,6 +173,21 @@ def batches_follow(rule, dimensions, kind, monkeypatch):
     return follows_all(PointVersion.first(points, rule), batches, monkeypatch)
 
 
+def test_a_version_roots_its_forest(monkeypatch):
+    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    random = np.random.default_rng(8)
+    version = PointVersion.first(random.normal(size=(700, 2)), ForestRule())
+    for remove, new in (([0, 5, 9], 4), (range(90), 0), ([], 200)):
+        batch = version.check(version.ids[remove], random.normal(size=(new, 2)))
+        version = version.changed(batch)
+        followed = version.followed
+        below = np.flatnonzero(followed.up != np.arange(len(followed.up)))
+        ends = np.sort(followed.row[[below, followed.up[below]]], axis=0)
+        order = np.lexsort(ends[::-1])
+        assert np.array_equal(ends[:, order], [version.forest.src, version.forest.dst])
+        assert np.array_equal(followed.up_weight[below][order], version.forest.weight)
+
+
 def test_float32_points_follow_as_their_numbers_do(monkeypatch):
     points = np.random.default_rng(3).normal(size=(700, 2)).astype(np.float32)
     batches = [([5, 600], points[:3] + np.float32(0.5)), ([], points[:1])]
