@@ -70,9 +70,9 @@ def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.nda
 def _start_device() -> None:
     """Let this process use a device, which few points do not start."""
     from mndmst.points.point_forest import points_forest
-    from mndmst.points.search.search_choice import DEVICE_POINTS
+    from mndmst.points.search.search_choice import START_POINTS
 
-    points_forest(make_points("blobs", DEVICE_POINTS, CLOUDS), search="product")
+    points_forest(make_points("blobs", START_POINTS, CLOUDS), search="product")
 
 
 def _quitefastmst_forest(points: Points) -> np.ndarray:

@@ -15,7 +15,7 @@ from mndmst.points.point_forest import (
 from mndmst.points.search import search_choice
 from mndmst.points.search_reporter import SearchReporter
 
-search_choice.DEVICE_POINTS = 2
+search_choice.DEVICE_POINTS = search_choice.START_POINTS = 2
 comm, generator = world(), np.random.default_rng(5)
 progress = Progress(True, sys.stderr, verbose=True) if comm.rank == 0 else None
 small = Distribution(least=1, batch=64, sample=64)

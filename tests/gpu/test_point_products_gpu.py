@@ -49,6 +49,7 @@ SHAPES = {
 @pytest.fixture(autouse=True)
 def _any_number_of_points(monkeypatch):
     monkeypatch.setattr(search_choice, "DEVICE_POINTS", 2)
+    monkeypatch.setattr(search_choice, "START_POINTS", 2)
 
 
 def check(points, metric, min_samples):

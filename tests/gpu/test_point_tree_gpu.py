@@ -43,6 +43,7 @@ SHAPES = {
 @pytest.fixture(autouse=True)
 def _any_number_of_points(monkeypatch):
     monkeypatch.setattr(search_choice, "DEVICE_POINTS", 2)
+    monkeypatch.setattr(search_choice, "START_POINTS", 2)
     monkeypatch.setattr(search_choice, "START_TREE", 0)
 
 

@@ -41,7 +41,8 @@ def count_search(self, components, queries):
 if sys.argv[1:] == ["device"]:
     from mndmst.points.cuda import component_pairs, point_products
 
-    search_choice.DEVICE_POINTS, point_products.FILLED = 2, 0
+    search_choice.DEVICE_POINTS = search_choice.START_POINTS = 2
+    point_products.FILLED = 0
     component_pairs.UNIT = 256
 ProductSearch.pass_all, BoruvkaRounds._search = count_pass, count_search
 comm, generator = world(), np.random.default_rng(5)

@@ -43,8 +43,8 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 TOGETHER = 8
 # `point_search.VISIT` and `FIXED` of a device.
 DEVICE_VISIT, DEVICE_FIXED = 1000.0, 100.0
-# Fewest points that start a device; a started one also searches STARTED times fewer.
-DEVICE_POINTS, STARTED = 1 << 14, 4
+# Fewest points that a device searches, and fewest for which one is started.
+DEVICE_POINTS, START_POINTS = 1 << 12, 1 << 14
 # Time for a point that a walk visits on a device, in times of a multiplication of one
 # coordinate. Measured on an H100 with 6, 10 and 16 dimensions.
 DEVICE_TREE_VISIT = 1000.0
@@ -225,9 +225,9 @@ def _device_for(
     `pays` is whether the search takes longer than the start of a device.
     """
     # `PartedProducts` lists one neighbour more.
-    if count < DEVICE_POINTS // STARTED or neighbours >= MOST_NEIGHBOURS:
+    if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
-    return find_device(pays and count >= DEVICE_POINTS)
+    return find_device(pays and count >= START_POINTS)
 
 
 def suits_device(
