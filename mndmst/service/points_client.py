@@ -15,7 +15,6 @@ from ..host.errors import ConfigError, InputError, optional, shown
 from ..io.atomic_output import AtomicOutput, check_outputs
 from ..io.names import names_of_values
 from ..io.output_kinds import FOREST, POINTS
-from ..io.results.forest_file import ForestHeader, write_forest_in
 from .connection import READ_TRIES, Connection, OtherVersionError
 from .protocol import NAME, Request, ServiceAnswer, batches_of
 from .remote_versions import RemoteVersions, of_version
@@ -90,6 +89,9 @@ class FetchedPoints:
             "approximate": False,
         }
         count, total = len(self.points), found.total_weight
+        # Imported here: a client loads no HDF5 and no kernels
+        from ..io.results.forest_file import ForestHeader, write_forest_in
+
         header = ForestHeader(self.uuid, count, total, found.digest, config)
         if not np.array_equal(self.ids, np.arange(count)):
             names = names_of_values(points_path, self.ids.tolist())
