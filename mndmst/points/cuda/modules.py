@@ -21,11 +21,7 @@ POINT_TYPES = (
 # Of `point_tree`: lengths of neighbour lists for plain and for mutual reachability
 # distances, and the least neighbours listed in addition to `min_samples`.
 PLAIN_LIST, MUTUAL_LISTS, BEYOND = 6, (8, 12, 18, 34, 66), 2
-# The norm and the lists that are compiled ahead: those for up to 10 `min_samples`, in
-# planes and in space all.
-EUCLIDEAN = 2
 TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS))
-SHORT_LISTS, ALL_LISTS = TREE_LISTS[:3], (2, 3)
 
 
 def type_name(dtype: np.dtype) -> str:
@@ -44,11 +40,9 @@ def type_macros(value: str, divided: int, query: str, query_divided: int) -> Mac
     return {**macros, "QUERY_DIVIDED": query_divided}
 
 
-def tree_macros(
-    value: str, dimensions: int, norm: int, mutual: bool, listed: int
-) -> Macros:
+def tree_macros(value: str, dimensions: int, mutual: bool, listed: int) -> Macros:
     """Return the macros of `point_tree`."""
-    numbers = {"NORM": norm, "MUTUAL": int(mutual), "LISTED": listed}
+    numbers = {"MUTUAL": int(mutual), "LISTED": listed}
     return {"VALUE": value, "DIMENSIONS": dimensions, **numbers}
 
 
@@ -69,10 +63,8 @@ def _ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
         for file in ("point_rows", "point_factors"):
             yield file, {"VALUE": value}
         for dimensions in range(1, MOST_DIMENSIONS + 1):
-            lists = TREE_LISTS if dimensions in ALL_LISTS else SHORT_LISTS
-            for mutual, listed in lists:
-                macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)
-                yield "point_tree", macros
+            for mutual, listed in TREE_LISTS:
+                yield "point_tree", tree_macros(value, dimensions, mutual, listed)
 
 
 SOURCES = KernelSources(Path(__file__).with_name("kernels"), _ahead)

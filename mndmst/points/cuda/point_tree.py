@@ -43,7 +43,7 @@ PATIENCE = 1.5
 TREE = np.dtype(
     [(n, np.uint64) for n in ("points", "point", "cores", "lower_bound", "listed")]
     + [(n, np.uint64) for n in ("boxes", "first_point", "least_core", "of_node")]
-    + [(n, np.uint64) for n in ("count", "leaves", "leaf_size")]
+    + [(n, np.uint64) for n in ("count", "leaves", "leaf_size", "norm")]
 )
 ROUNDS = {
     "component": np.uint32,
@@ -89,13 +89,12 @@ class CudaPointTree:
                 macros = tree_macros(
                     type_name(values.dtype),
                     self.dimensions,
-                    int(points.norm),
                     self._mutual,
                     self._listed,
                 )
                 self._module = SOURCES.load_module("point_tree", macros)
             with self._timed("tree"):
-                self._build(values)
+                self._build(values, points.norm)
             with self._timed("neighbours"):
                 self._find_neighbours(points.min_samples)
 
@@ -132,7 +131,7 @@ class CudaPointTree:
 
     # ------------------------------------------------------------ the tree
 
-    def _build(self, values: cupy.ndarray) -> None:
+    def _build(self, values: cupy.ndarray, norm: int) -> None:
         """Sort the points, and compute the boxes of all nodes."""
         point = self._order(values)
         self._points = cupy.empty(values.shape, values.dtype)
@@ -152,8 +151,14 @@ class CudaPointTree:
             "of_node": cupy.empty(2 * leaves, np.uint32),
         }
         leaf_size = -(-self.count // leaves)
-        numbers = {"count": self.count, "leaves": leaves, "leaf_size": leaf_size}
-        self._tree = struct_of(TREE, self._arrays, **numbers)
+        self._tree = struct_of(
+            TREE,
+            self._arrays,
+            count=self.count,
+            leaves=leaves,
+            leaf_size=leaf_size,
+            norm=norm,
+        )
         self._run("box_leaves", leaves, self._tree)
         self._upwards("box_nodes")
 

@@ -78,21 +78,20 @@ def test_products_of_points_compile(nvrtc: None, architecture: str) -> None:
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize(
-    ("value", "dimensions", "norm", "mutual", "listed"),
-    [("float", 3, 2, False, 6), ("double", 16, 2, True, 66), ("double", 1, 3, True, 8)],
+    ("value", "dimensions", "mutual", "listed"),
+    [("float", 3, False, 6), ("double", 16, True, 66), ("double", 1, True, 8)],
 )
 def test_trees_of_points_compile(
     nvrtc: None,
     value: str,
     dimensions: int,
-    norm: int,
     mutual: bool,
     listed: int,
     architecture: str,
 ) -> None:
     from mndmst.points.cuda.modules import SOURCES, tree_macros
 
-    macros = tree_macros(value, dimensions, norm, mutual, listed)
+    macros = tree_macros(value, dimensions, mutual, listed)
     assert SOURCES.compile("point_tree", macros, architecture)[1:4] == b"ELF"
 
 

@@ -7,9 +7,10 @@
 // So a walk needs no stack: a bit for each height says whether the sibling of the
 // ancestor there is still to be visited.
 //
-// VALUE is the type of the coordinates, of which there are DIMENSIONS. NORM is 1, 2 or
-// 3: Manhattan, Euclidean, Chebyshev. MUTUAL is 1 for mutual reachability distances, 0 for
-// plain ones. LISTED neighbours of each point are kept.
+// VALUE is the type of the coordinates, of which there are DIMENSIONS. MUTUAL is 1 for
+// mutual reachability distances, 0 for plain ones. LISTED neighbours of each point are
+// kept. The norm is an argument: all points take the same branch, and a module for each
+// norm would triple what is compiled ahead.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -19,6 +20,8 @@ typedef long long i64;
 #define SEVERAL NO_POSITION  // in place of a component: points are in several
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define LARGEST 1.7976931348623157e308
+#define MANHATTAN 1  // norms; the third is Chebyshev
+#define EUCLIDEAN 2
 #define BITS (DIMENSIONS < 2 ? 32 : 64 / DIMENSIONS)  // of a coordinate in a code
 
 struct Tree {
@@ -31,7 +34,7 @@ struct Tree {
   u32* first_point;         // by node: its smallest point
   double* least_core;       // by node
   u32* of_node;             // by node: its component, or SEVERAL
-  u64 count, leaves, leaf_size;
+  u64 count, leaves, leaf_size, norm;
 };
 
 // The components of points, by position. Components are named by one of their points.
@@ -55,45 +58,50 @@ __device__ inline u64 thread_of_grid() { return (u64)blockIdx.x * blockDim.x + t
 
 // ------------------------------------------------------------------ distances
 
-// Adds the gap of a dimension to a reduced distance, as points/kernels/norms.py does.
-__device__ inline double add_gap(double total, double gap) {
-#if NORM == 2
-  return __dadd_rn(total, __dmul_rn(gap, gap));
-#elif NORM == 1
-  return __dadd_rn(total, gap);
-#else
-  return fmax(total, gap);
-#endif
+// Returns the reduced distance with some gaps by dimension, as points/kernels/norms.py does.
+template <typename Gap>
+__device__ inline double reduced_of(u64 norm, Gap gap) {
+  double total = 0;
+  if (norm == EUCLIDEAN) {
+#pragma unroll
+    for (int d = 0; d < DIMENSIONS; d++) total = __dadd_rn(total, __dmul_rn(gap(d), gap(d)));
+  } else if (norm == MANHATTAN) {
+#pragma unroll
+    for (int d = 0; d < DIMENSIONS; d++) total = __dadd_rn(total, gap(d));
+  } else {
+#pragma unroll
+    for (int d = 0; d < DIMENSIONS; d++) total = fmax(total, gap(d));
+  }
+  return total;
 }
 
-__device__ inline double distance_of(double reduced) { return NORM == 2 ? sqrt(reduced) : reduced; }
+__device__ inline double distance_of(u64 norm, double reduced) {
+  return norm == EUCLIDEAN ? sqrt(reduced) : reduced;
+}
 
 // A reduced distance above that of every point within a distance.
-__device__ inline double limit_of(double distance) {
-  double reduced = NORM == 2 ? distance * distance : distance;
+__device__ inline double limit_of(u64 norm, double distance) {
+  double reduced = norm == EUCLIDEAN ? distance * distance : distance;
   return fmin(reduced * (1 + 1e-15) + 1e-322, LARGEST);
 }
 
 struct Point {
+  u64 norm;
   double at[DIMENSIONS];
 
-  __device__ explicit Point(const VALUE* from) {
+  __device__ Point(const Tree& tree, u64 position) : norm(tree.norm) {
+    const VALUE* from = tree.points + position * DIMENSIONS;
 #pragma unroll
     for (int d = 0; d < DIMENSIONS; d++) at[d] = from[d];
   }
   __device__ double reduced(const VALUE* other) const {
-    double total = 0;
-#pragma unroll
-    for (int d = 0; d < DIMENSIONS; d++) total = add_gap(total, fabs(at[d] - other[d]));
-    return total;
+    return reduced_of(norm, [&](int d) { return fabs(at[d] - other[d]); });
   }
   // No point of the box is nearer: rounding keeps the order of gaps and of their sums.
   __device__ double gap_to(const VALUE* box) const {
-    double total = 0;
-#pragma unroll
-    for (int d = 0; d < DIMENSIONS; d++)
-      total = add_gap(total, fmax(fmax(box[d] - at[d], at[d] - box[DIMENSIONS + d]), 0.0));
-    return total;
+    return reduced_of(norm, [&](int d) {
+      return fmax(fmax(box[d] - at[d], at[d] - box[DIMENSIONS + d]), 0.0);
+    });
   }
 };
 
@@ -362,7 +370,7 @@ struct NearestSearch {
   u32 listed[LISTED];   // positions
 
   __device__ NearestSearch(const Tree& tree, u32 position)
-      : tree(tree), point(tree.points + (u64)position * DIMENSIONS), position(position) {
+      : tree(tree), point(tree, position), position(position) {
 #pragma unroll
     for (int j = 0; j < LISTED; j++) near[j] = INFINITE, listed[j] = NO_POSITION;
   }
@@ -396,18 +404,19 @@ extern "C" __global__ void find_neighbours(const Tree* given, u64 min_samples) {
   if (position >= tree.count) return;
   NearestSearch search(tree, (u32)position);
   walk(tree, (u32)position, search);
-  tree.lower_bound[position] = distance_of(search.near[LISTED - 1]);
+  tree.lower_bound[position] = distance_of(tree.norm, search.near[LISTED - 1]);
 #pragma unroll  // so that lists stay in registers
   for (int j = 0; j < LISTED; j++) {
     tree.listed[j * tree.count + position] = search.listed[j];
-    if (MUTUAL && j + 1 == min_samples) tree.cores[position] = distance_of(search.near[j]);
+    if (MUTUAL && j + 1 == min_samples)
+      tree.cores[position] = distance_of(tree.norm, search.near[j]);
   }
 }
 
 // The weight of the edge between two positions.
 __device__ inline double weight_of(const Tree& tree, u64 one, u64 other) {
-  Point point(tree.points + one * DIMENSIONS);
-  double weight = distance_of(point.reduced(tree.points + other * DIMENSIONS));
+  Point point(tree, one);
+  double weight = distance_of(tree.norm, point.reduced(tree.points + other * DIMENSIONS));
   return MUTUAL ? fmax(weight, fmax(tree.cores[one], tree.cores[other])) : weight;
 }
 
@@ -428,11 +437,11 @@ struct LightestSearch {
   double nearest;  // boxes at least as far have no lighter edge
 
   __device__ LightestSearch(const Tree& tree, const Rounds& rounds, u32 position)
-      : tree(tree), rounds(rounds), point(tree.points + (u64)position * DIMENSIONS),
+      : tree(tree), rounds(rounds), point(tree, position),
         component(rounds.component[position]), end(NO_POSITION), end_point(NO_POSITION),
         core(MUTUAL ? tree.cores[position] : 0), nearest(INFINITE) {
     weight = __longlong_as_double(rounds.bound[component]);
-    limit = limit_of(weight);
+    limit = limit_of(tree.norm, weight);
   }
   __device__ double gap(u32 node) const {
     if (tree.of_node[node] == component) return INFINITE;
@@ -447,7 +456,7 @@ struct LightestSearch {
     if (tree.of_node[node] == component) return;
     u64 known = __ldcg(rounds.bound + component);
     if (known < bits_of(weight)) {  // another point of the component has a lighter edge
-      weight = __longlong_as_double(known), limit = limit_of(weight);
+      weight = __longlong_as_double(known), limit = limit_of(tree.norm, weight);
       end = end_point = NO_POSITION, nearest = INFINITE;
     }
     u32 leaf_end = (u32)min(begin + tree.leaf_size, tree.count);
@@ -456,11 +465,11 @@ struct LightestSearch {
       if (rounds.component[p] == component) continue;
       double reduced = point.reduced(tree.points + (u64)p * DIMENSIONS);
       if (reduced > limit) continue;
-      double distance = distance_of(reduced), this_weight = distance;
+      double distance = distance_of(tree.norm, reduced), this_weight = distance;
       if (MUTUAL) this_weight = fmax(distance, fmax(core, tree.cores[p]));
       u32 this_point = tree.point[p];
       if (this_weight < weight || (this_weight == weight && this_point < end_point)) {
-        weight = this_weight, end = p, end_point = this_point, limit = limit_of(weight);
+        weight = this_weight, end = p, end_point = this_point, limit = limit_of(tree.norm, weight);
         nearest = distance >= weight ? reduced : INFINITE;
         improved = true;
       }
