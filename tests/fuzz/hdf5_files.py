@@ -108,7 +108,7 @@ def _edit(path: Path, edit: bytes) -> None:
                 target.attrs[name] = VALUES[value[0] % len(VALUES)]
             elif not isinstance(target, h5py.Dataset) or not target.ndim:
                 return
-            elif kind == ENTRY:
+            elif kind == ENTRY and len(target):
                 number = np.frombuffer(value[:8], "<i8")[0]
                 target[what % len(target)] = number.astype(target.dtype)
             elif kind == WHOLE:
@@ -118,7 +118,7 @@ def _edit(path: Path, edit: bytes) -> None:
                 del file[name]
                 stored = {"chunks": shape, "fletcher32": True} if data.size else {}
                 file.create_dataset(name, data=data, **stored)
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError):
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError):
         return  # the bytes that were replaced, or another type
 
 
