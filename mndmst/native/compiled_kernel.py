@@ -73,7 +73,7 @@ _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 DONE, DONE_WITH_NONE = 0, -2
 # Words of arguments in a queued call, including the two pointers; before them are the
 # status (0 for success), the address of the code, and the address of an exception.
-MOST_WORDS = 192
+MOST_WORDS = 264
 HEAD_WORDS, FAULT = 3, 2
 
 
