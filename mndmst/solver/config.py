@@ -57,9 +57,9 @@ def parse_bytes(text: str) -> int:
         size = int(float(number) * _UNITS[unit])
     except (ValueError, KeyError, OverflowError):
         size = 0
-    if size <= 0:
+    if not 0 < size <= MOST:
         raise ConfigError(
-            f"{text!r} is not a size; write for example 8G or 8GiB "
+            f"{shown(text)} is not a size; write for example 8G or 8GiB "
             "(units of 2^30 bytes) or 500MB (of 10^6)"
         )
     return size

@@ -68,10 +68,11 @@ class ParquetTable:
         self._unpacked = read_bytes(path, budget) if packed else None
         with self.reading():
             self.schema, self.group_rows = self._describe()
+            self._columns = [Column(f.name, kind_of(f.type)) for f in self.schema]
 
     def columns(self) -> list[Column]:
         """Return names and kinds of all columns."""
-        return [Column(field.name, kind_of(field.type)) for field in self.schema]
+        return self._columns
 
     def rows(
         self, begin: int, end: int, columns: list[int]

@@ -247,6 +247,18 @@ def test_a_missing_id_is_empty_and_the_others_stay(tmp_path: Path, suffix: str) 
     assert read_point_table(path).ids.tolist() == ["Köln", "", ""]
 
 
+@pytest.mark.parametrize("name", ["x", "id", "value"])
+def test_a_name_of_a_damaged_table_that_is_no_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "points.arrow"
+    as_arrow({"x": [1.0], "id": [2], "value": [0.5]}, path)
+    content = path.read_bytes()
+    length = len(name).to_bytes(4, "little")
+    damaged = length + b"\x96" + name[1:].encode()
+    path.write_bytes(content.replace(length + name.encode(), damaged))
+    with pytest.raises(InputError, match=r"points\.arrow: not a table, or damaged"):
+        read_point_table(path)
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_packed_tables(write: Callable[..., Path], suffix: str) -> None:
     path = write({"id": IDS, "x": X, "y": Y})

@@ -43,7 +43,9 @@ def test_sizes(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1GiB", "8 apples", "0"])
+@pytest.mark.parametrize(
+    "text", ["", "GiB", "-1GiB", "8 apples", "0", "1e30T", "5" * 90]
+)
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(ConfigError, match="8GiB"):
         parse_bytes(text)
