@@ -18,7 +18,8 @@ class MndmstError(Exception):
     `ranks` ranks raise it together (see `comm.Comm.raise_on_all`), and one prints it:
     `__main__` ends the others. `status` is the exit status of the program. `source`
     names the data, such as a file, and precedes the message. `remedy` is a sentence
-    that a caller adds after the message.
+    that a caller adds after the message. The text is one line: line feeds of names in
+    it, which come from files, are escaped.
     """
 
     ranks: int = 1
@@ -30,7 +31,8 @@ class MndmstError(Exception):
         text = (
             f"{self.source}: {super().__str__()}" if self.source else super().__str__()
         )
-        return f"{text} {self.remedy}" if self.remedy else text
+        text = f"{text} {self.remedy}" if self.remedy else text
+        return text.replace("\n", "\\n")
 
 
 class InputError(MndmstError, ValueError):

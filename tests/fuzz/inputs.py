@@ -11,12 +11,10 @@ CORPUS, SCRATCH = Path("corpus"), Path("scratch")
 
 
 def check_refusal(error: MndmstError, named: str) -> None:
-    """Raise AssertionError for an error that does not name its input.
-
-    It may quote texts of the file, whose line feeds `one_line` escapes in a terminal.
-    """
+    """Raise AssertionError for an error that is not one line that names its input."""
     text = str(error)
     assert named in text, f"the error does not name {named}: {text}"
+    assert "\n" not in text, f"the error has several lines: {text}"
 
 
 def scratch_file(name: str, content: bytes) -> Path:

@@ -122,3 +122,9 @@ def test_no_handler_takes_our_errors_for_those_of_python() -> None:
     files = sorted((ROOT / "mndmst").rglob("*.py"))
     found = [handler for path in files for handler in swallowing(path)]
     assert found == [], "precede it by: except MndmstError: raise"
+
+
+def test_an_error_is_one_line_whatever_names_a_file_has() -> None:
+    error = errors.InputError("has columns x, a\nb")
+    error.source, error.remedy = "two\nlines.csv", "Name the column."
+    assert str(error) == "two\\nlines.csv: has columns x, a\\nb Name the column."
