@@ -264,7 +264,7 @@ def _write(table: Any, arguments: argparse.Namespace) -> None:
     write_table(with_texts(table) if text else table, arguments.output)
 
 
-# Their options are those of the package of points
+# The package of points has their options
 WITH_POINTS = (
     ("load", "load points, whose clusters then follow their changes",
      _load, _add_load),

@@ -170,9 +170,10 @@ class Points(RemoteVersions):
         if insert is not None:
             then["insert"] = secrets.token_hex(16)
             points = self._points(insert, "insert")
-            new = new if ids is None else _as_ids(ids, "ids")
-            kind, table = _with_ids(points, None if ids is None else new)
+            given = None if ids is None else _as_ids(ids, "ids")
+            kind, table = _with_ids(points, given)
             uploads.append((kind, then["insert"], table))
+            new = new if given is None else given
         elif ids is not None:
             raise InputError("ids are for points to insert; give insert, too")
         if not uploads:
