@@ -18,9 +18,8 @@ from .point_products import NO_POSITION
 # Points among which centres are looked for; the most centres, and the fewest points of
 # all for each.
 SAMPLE, MOST, FEWEST = 1 << 11, 128, 1 << 11
-ROUNDS = (
-    3  # in which centres are drawn; later ones have those that the first have missed
-)
+# Rounds in which centres are drawn: later ones draw far points that the first missed.
+ROUNDS = 3
 SHORTER = 0.5  # groups pay if they shorten columns by this factor
 # Centres suffice if at most FAR of the points are more than WIDE times as far from the
 # nearest one as nine of ten points are from the nearest of all drawn ones.

@@ -359,7 +359,7 @@ class HostProducts:
                 self.bounds,
                 lists,
                 limits,
-                *self.ranges(len(lists.count)),
+                *self._ranges(len(lists.count)),
             )
             block = rounded[first : first + ROWS]
             for tile in self.tiles(block, first, 0, len(self.points)):
@@ -367,7 +367,7 @@ class HostProducts:
             self._finish(first, queries, lists, distance, positions)
         return distance, positions
 
-    def ranges(self, count: int) -> tuple[PerCall, PerCall]:
+    def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
         """Return ranges of the rows or columns of a tile, several per thread."""
         return each_range(self.threads.bounds(count, GRAIN, each=4))
 
@@ -383,7 +383,7 @@ class HostProducts:
             self.bounds,
             lists,
             k,
-            *self.ranges(len(tile.product)),
+            *self._ranges(len(tile.product)),
         )
 
     def _filter_columns(
@@ -429,7 +429,7 @@ class HostProducts:
             lists,
             distance,
             positions,
-            *self.ranges(len(lists.count)),
+            *self._ranges(len(lists.count)),
         )
 
     def lightest(
@@ -473,7 +473,7 @@ class HostProducts:
         for first in range(0, count, ROWS):
             report(first, count)
             rows = queries.positions[first : first + ROWS]
-            ranges = self.ranges(len(rows))
+            ranges = self._ranges(len(rows))
             for tile in self.tiles(rounded[rows], first, 0, len(self.points)):
                 self.threads.run(
                     filter_leaving,
@@ -564,7 +564,7 @@ class HostProducts:
                     least,
                     self.exact,
                     self.bounds,
-                    *self.ranges(len(rows)),
+                    *self._ranges(len(rows)),
                 )
                 a, b, weight, key = concatenate(parts, self.threads)
                 edges.append(PointEdges(of_position[a], of_position[b], weight, key))
