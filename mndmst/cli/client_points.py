@@ -8,7 +8,7 @@ from ..host.errors import has_points
 from ..host.option_types import whole
 from .options import add_file, add_overwrite, add_table_output
 from .parser import Parser
-from .point_options import SERVED, add_parameter, add_served_points
+from .point_options import ID_FILE, SERVED, add_parameter, add_served_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def _add_ids(action: argparse.ArgumentParser, default: str) -> None:
     action.add_argument(
         "id", nargs="*", type=_WHOLE, metavar="ID", help=f"ids of points{default}"
     )
-    add_file(action, "--ids", "table (id) of the ids")
+    add_file(action, "--ids", f"file of the ids: {ID_FILE} id")
 
 
 def _add_load(load: argparse.ArgumentParser) -> None:
@@ -57,7 +57,9 @@ def _add_insert(insert: argparse.ArgumentParser) -> None:
         "--id-column", metavar="NAME",
         help="column of FILE with ids for the points (default: the next free ids)",
     )  # fmt: skip
-    add_file(insert, "--remove", "table (id) of points to remove in the same batch")
+    add_file(
+        insert, "--remove", f"ids of points to remove in the same batch: {ID_FILE} id"
+    )
     _add_for_version(insert)
 
 
@@ -155,12 +157,12 @@ def _load(service: "Service", arguments: argparse.Namespace) -> None:
 
 
 def _insert(points: "Points", arguments: argparse.Namespace) -> None:
-    from .tables import read_points
+    from .tables import read_point_ids, read_points
 
     table, ids = read_points(arguments.file, arguments.id_column)
     removed = None
     if arguments.remove is not None:
-        removed = _read_ids(arguments.remove)
+        removed = read_point_ids(arguments.remove)
     found = points.update(
         insert=table, ids=ids, remove=removed, version=arguments.for_version
     )
@@ -237,17 +239,11 @@ def _neighbours(points: "Points", arguments: argparse.Namespace) -> None:
 def _given_ids(arguments: argparse.Namespace) -> "np.ndarray | list[int] | None":
     """Return the ids of the words or of the file; None without any."""
     from ..host.errors import ConfigError
+    from .tables import read_point_ids
 
     if arguments.id and arguments.ids is not None:
         raise ConfigError("give ids of points, or --ids FILE, but not both")
-    return arguments.id or (arguments.ids and _read_ids(arguments.ids))
-
-
-def _read_ids(path: Path) -> "np.ndarray":
-    from .tables import read_columns
-
-    (ids,) = read_columns(path, ("id",))
-    return ids
+    return arguments.id or (arguments.ids and read_point_ids(arguments.ids))
 
 
 def _write(table: Any, arguments: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from .options import add_file, add_flag
 from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
-from .point_options import MORE_HELP, add_parameter, add_points
+from .point_options import ID_FILE, MORE_HELP, add_parameter, add_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,8 +75,7 @@ def add_hdbscan(commands: Commands) -> None:
     add_file(
         hdbscan,
         "--remove",
-        "ids of points to remove from --model: a line each (.txt), or a table (.csv, "
-        ".tsv, .parquet, .arrow) with their column",
+        f"ids of points to remove from --model: {ID_FILE}",
     )
     add_file(
         hdbscan,

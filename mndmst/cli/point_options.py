@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METRIC = "euclidean"
+ID_FILE = (
+    "a line each (.txt), or a table (.csv, .tsv, .parquet, .arrow) with their column"
+)
 # What the help of a parameter's option says besides its effect.
 MORE_HELP = {
     "min_samples": " (default: --min-cluster-size)",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError, MndmstError, optional
+from ..host.errors import ConfigError, InputError, MndmstError, optional, shown
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of, unreadable
 from ..io.names import INTEGER, NameKind, escaped, is_integer, two_readings
@@ -76,6 +76,21 @@ def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
         return _load_array(path), None
     table = _read_table(path)
     return table, None if ids is None else _column(path, table, ids)
+
+
+def read_point_ids(path: Path) -> np.ndarray:
+    """Return the ids of points that a file has; InputError if one is not an integer."""
+    from ..io.formats.id_files import read_ids
+    from ..io.formats.point_tables import ids_of_words
+
+    ids = read_ids(path, "id")
+    if ids.dtype.kind == "U":
+        wrong = next(id for id in ids if ids_of_words([id]).dtype.kind == "U")
+        raise InputError(
+            f"{path}: {shown(wrong)} is not an id of points in a service, which are "
+            "integers. Fix it, or leave it out."
+        )
+    return ids
 
 
 def _read_table(path: Path, texts: Iterable[str] = ()) -> Any:

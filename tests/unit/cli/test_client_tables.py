@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.cli.tables import read_columns, read_points
+from mndmst.cli.tables import read_columns, read_point_ids, read_points
 from mndmst.host.errors import InputError
 from mndmst.io.names import NameKind
 
@@ -87,3 +87,24 @@ def test_ids_of_points_are_a_column(tmp_path: Path) -> None:
     assert (table["x"].to_pylist(), ids.to_pylist()) == ([0.5], [7])
     with pytest.raises(InputError, match=r"points.csv: has no column 'id', but key, x"):
         read_points(path, "id")
+
+
+@pytest.mark.parametrize("name", ["gone.txt", "gone.csv", "gone.tsv"])
+def test_ids_are_read_as_hdbscan_reads_them(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("id\n7\n3\n")
+    assert read_point_ids(tmp_path / name).tolist() == [7, 3]
+
+
+@pytest.mark.parametrize("word", ["a7", "07", "7.5", "-1", str(1 << 63)])
+def test_an_id_that_is_not_an_integer_from_0_on_is_refused(
+    tmp_path: Path, word: str
+) -> None:
+    (tmp_path / "gone.csv").write_text(f"id\n3\n{word}\n")
+    with pytest.raises(InputError, match=rf"gone.csv: '{word}' is not an id of points"):
+        read_point_ids(tmp_path / "gone.csv")
+
+
+def test_a_file_without_ids_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "gone.csv").write_text("id\n")
+    with pytest.raises(InputError, match=r"gone.csv: holds no ids\. Give one a row"):
+        read_point_ids(tmp_path / "gone.csv")
