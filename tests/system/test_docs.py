@@ -10,6 +10,7 @@ import pytest
 from processes import ROOT
 
 from mndmst.cli.__main__ import PAGE, page
+from mndmst.io.formats import NAMES
 
 DOCS = ROOT / "mndmst/docs"
 
@@ -248,6 +249,26 @@ def test_the_figures_of_the_paper_are_those_of_the_measurements() -> None:
         assert len(figures) > 1
         assert [figure for figure in figures if figure not in measured] == []
         assert command.strip(" `") in measured, "each claim has a command"
+    assert f"graph files with {len(NAMES)} suffixes" in " ".join(paper.split())
+
+
+def test_a_row_of_figures_of_the_readme_is_one_of_the_measurements() -> None:
+    section = (ROOT / "README.md").read_text().partition("## How fast")[2]
+    rows = section.partition("\n\nA whole command")[0].split("\n|")[3:]
+    assert len(rows) > 5
+    measured = [
+        [float(f"{figure}e{-3 if unit == 'ms' else 0}") for figure, unit in found]
+        for row in re.split(r"\n\n|\n(?=\|)", (DOCS / "measurements.md").read_text())
+        if (found := re.findall(r"\b(\d[\d.]*) (m?s)\b", row))
+    ]
+    for row in rows:
+        told = re.findall(r"\b(\d+\.?(\d*)) s\b", row)
+        assert len(told) > 1
+        assert any(
+            {figure for figure, decimals in told}
+            <= {f"{s:.{len(decimals)}f}" for s in seconds for _, decimals in told}
+            for seconds in measured
+        ), row
 
 
 def test_the_paper_cites_what_its_list_has() -> None:
