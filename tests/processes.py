@@ -28,8 +28,11 @@ OVERSUBSCRIBE = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-# What an outer launcher leaves behind would confuse the launchers of the tests.
-LAUNCHER_PREFIXES = ("PMI", "PMIX_", "HYDRA_", "OMPI_COMM_", "OMPI_UNIVERSE_", "SLURM_")
+# What outer launchers leave would confuse the launchers of the tests, and what
+# workers of pytest-xdist have would make one of a pytest that a test starts.
+LAUNCHER_PREFIXES = (
+    "PMI", "PMIX_", "HYDRA_", "OMPI_COMM_", "OMPI_UNIVERSE_", "SLURM_", "PYTEST_XDIST_",
+)  # fmt: skip
 
 
 # The environment in which the tests began
