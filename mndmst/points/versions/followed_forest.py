@@ -69,8 +69,8 @@ from .product_part import DIVIDED, ProductPart
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
 # After a batch of more than this fraction of the points (1 / 256) a fresh search takes
-# less time on two cores.
-LARGEST_SHARE = 256
+# less time on two cores; of points in products, after more than 1 / 32.
+LARGEST_SHARE, LARGEST_SHARE_OF_PRODUCTS = 256, 32
 # A part has at least this many times the points of the next one.
 PART_RATIO = 4
 # Neighbours listed beyond those of the core distance.
@@ -87,9 +87,15 @@ CHEAP = 1 << 12
 PAIRS = 1 << 12  # of points whose distances are computed at once
 
 
-def pays(batch: int, points: int) -> bool:
-    """Return whether to follow a batch takes less time than a fresh search."""
-    return points > LEAST_POINTS and LARGEST_SHARE * batch <= points
+def pays(batch: int, points: int, search: str) -> bool:
+    """Return whether to follow a batch takes less time than a fresh search.
+
+    `search` is the `PointForest.search` of the points before the batch.
+    """
+    share = LARGEST_SHARE
+    if search == "product":
+        share = min(share, LARGEST_SHARE_OF_PRODUCTS)
+    return points > LEAST_POINTS and share * batch <= points
 
 
 @dataclass(frozen=True)
@@ -404,13 +410,12 @@ class _Change:
         flagged[lost.a] = flagged[lost.b] = flagged[searching] = True
         lower_bound = self.cores.copy()
         lower_bound[after.radius < 0] = np.inf
+        # Edges that a target does not list are no shorter than its longest listed one.
+        furthest = self.listed_distance[:, -1]
+        lower_bound[self.targets] = np.maximum(lower_bound[self.targets], furthest)
         lower_bound[searching] = np.inf
         core = _Core(after, flagged, reach, further)
         vertex, count = core.contract(flagged, lower_bound)
-        # Edges that a target does not list are no shorter than its longest listed one.
-        # Only now: `contract` passes lower bounds on to other points.
-        furthest = self.listed_distance[:, -1]
-        lower_bound[self.targets] = np.maximum(lower_bound[self.targets], furthest)
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])

@@ -162,7 +162,8 @@ class PointVersion:
         kept = np.delete(self.points, removed, axis=0)
         points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
         followed = None
-        if same and pays(len(removed) + len(batch.ids), len(points)):
+        size, search = len(removed) + len(batch.ids), self.point_forest.search
+        if same and pays(size, len(points), search):
             before = self.followed or rule.followed(self.points, self.point_forest)
             if before is not None:
                 followed = before.changed(self.points, removed, points, len(batch.ids))

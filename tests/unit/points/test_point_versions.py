@@ -203,6 +203,15 @@ def test_points_that_arrive_in_order_one_by_one(monkeypatch):
     follows_all(version, batches, monkeypatch)
 
 
+@pytest.mark.parametrize(("search", "share"), [("tree", 256), ("product", 32)])
+def test_a_batch_of_at_most_a_share_of_the_points_is_followed(search, share):
+    points = np.random.default_rng(9).normal(size=(share * 20, 4))
+    version = PointVersion.first(points, ForestRule(search=search))
+    for inserted, is_followed in ((10, True), (11, False)):
+        batch = version.check(remove=range(10), insert=points[:inserted])
+        assert (version.changed(batch).followed is not None) == is_followed
+
+
 def test_a_cluster_goes_and_comes_back(monkeypatch):
     random = np.random.default_rng(5)
     centres = np.repeat([[0.0, 0], [9, 0], [0, 9]], 300, axis=0)
