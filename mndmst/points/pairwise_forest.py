@@ -577,4 +577,5 @@ def _with_single_trees(of_finite: PointForest, finite: np.ndarray) -> PointFores
     labels = np.arange(len(finite))
     labels[finite] = point[forest.labels]
     src, dst = point[forest.src], point[forest.dst]
-    return replace(of_finite, forest=Forest(src, dst, forest.weight, labels))
+    forest = Forest(src, dst, forest.weight, labels)
+    return replace(of_finite, forest=forest, radius=None)

@@ -15,6 +15,7 @@
         labels                   the numbers of the points' clusters
         numbers                  int64: the numbers of the clusters of `persistence`
         version/src, dst, weight the forest
+        version/radius           float64: `PointForest.radius`; left out if not known
         version/point            int64: by row, the number of the point
         version/ids              ids of all points so far, if users gave them
 
@@ -137,11 +138,17 @@ class StoredVersion:
             given_params = json.loads(text_attribute(file, "given_params"))
         if not isinstance(given_params, dict):
             raise _damaged(model)
+        radius = None
+        if "version/radius" in file:
+            radius = column("version/radius", count).astype(np.float64, copy=False)
+            if not (radius >= 0).all():
+                raise _damaged(model)
         forest = PointForest(
             Forest(src, dst, weight, labels),
             count_attribute(file, "certain"),
             flag_attribute(file, "exact"),
             model.search,
+            radius,
         )
         # Points get the next numbers, so no removed one can be given again
         point_ids = PointIds(numbers, np.empty(0, np.int64), next_point)
@@ -199,11 +206,14 @@ def first_facts(
 def forest_columns(point_forest: PointForest) -> dict[str, np.ndarray]:
     """Return the datasets of a version's forest."""
     forest = point_forest.forest
-    return {
+    columns = {
         "version/src": forest.src,
         "version/dst": forest.dst,
         "version/weight": forest.weight,
     }
+    if point_forest.radius is not None:
+        columns["version/radius"] = point_forest.radius
+    return columns
 
 
 @dataclass(frozen=True)
@@ -254,6 +264,8 @@ class ChangedClusters:
         }
         if self.user_ids.given is not None:
             columns["version/ids"] = self.user_ids.given
+        if (followed := self.version.followed) is not None:
+            columns["version/radius"] = followed.radius[followed.position]
         return columns
 
 

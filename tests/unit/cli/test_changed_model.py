@@ -15,6 +15,8 @@ import mndmst
 from mndmst.__main__ import main
 from mndmst.api.forest import Forest
 from mndmst.io.file_access import write_attributes
+from mndmst.points.search.point_search import TreeSearch
+from mndmst.points.search.product_search import ProductSearch
 
 CENTRES = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])
 SIZE = "--min-cluster-size 5 --min-samples 3"
@@ -340,6 +342,8 @@ def test_only_a_model_goes_on(
         ("version/point", np.arange(40)[::-1]),
         ("version/point", np.arange(1, 41)),
         ("version/point", np.full(40, -1)),
+        ("version/radius", np.zeros(39)),
+        ("version/radius", np.full(40, np.nan)),
         ("numbers", np.array([1 << 40])),
         ("parameters", '{"min_cluster_size": 5, "min_samples": 4}'),
         ("parameters", '{"min_cluster_size": -1, "min_samples": 3}'),
@@ -374,6 +378,49 @@ def test_a_version_that_contradicts_itself_is_refused(
     said = capsys.readouterr().err
     assert f"{folder}/model.h5: " in said and "bug in mndmst" not in said
     assert "checksums" not in said and "fixed length" not in said
+
+
+def core_distances(path: Path) -> bytes:
+    with h5py.File(path) as file:
+        return file["version/radius"][:].tobytes()
+
+
+@pytest.mark.parametrize("search", [TreeSearch, ProductSearch])
+def test_a_model_goes_on_from_the_core_distances_of_its_points(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    search: type[TreeSearch] | type[ProductSearch],
+) -> None:
+    points = np.random.default_rng(6).normal(size=(700, 5))
+    np.save(tmp_path / "old.npy", points[:-1])
+    np.save(tmp_path / "new.npy", points[-1:])
+    (tmp_path / "gone.txt").write_text("3\n")
+    name = "tree" if search is TreeSearch else "product"
+    model, fresh = tmp_path / "model.h5", tmp_path / "fresh.h5"
+    options = f"--prediction-data {SIZE} --search {name}"
+    run(f"hdbscan {tmp_path}/old.npy -o {model} {options}")
+    older = shutil.copy(model, tmp_path / "older.h5")
+    with h5py.File(older, "r+") as file:
+        del file["version/radius"]
+    files = f"--insert {tmp_path}/new.npy --remove {tmp_path}/gone.txt --search {name}"
+    run(f"hdbscan --model {older} {files} --save {tmp_path}/now.npy")
+    monkeypatch.delattr(search, "neighbours")  # of all points
+    run(f"hdbscan --model {model} {files} --forest {tmp_path}/forest.h5")
+    monkeypatch.undo()
+    run(f"hdbscan {tmp_path}/now.npy -o {fresh} {options} --forest {tmp_path}/fit.h5")
+    forest, fitted = (Forest.read(tmp_path / f"{n}.h5") for n in ("forest", "fit"))
+    assert forest.digest == fitted.digest
+    assert core_distances(model) == core_distances(older) == core_distances(fresh)
+
+
+def test_points_that_are_not_finite_have_no_core_distances(tmp_path: Path) -> None:
+    points = np.random.default_rng(6).normal(size=(700, 2))
+    points[5, 1] = np.nan
+    np.save(tmp_path / "old.npy", points)
+    options = f"--prediction-data --non-finite noise {SIZE}"
+    run(f"hdbscan {tmp_path}/old.npy -o {tmp_path}/model.h5 {options}")
+    with h5py.File(tmp_path / "model.h5") as file:
+        assert "weight" in file["version"] and "radius" not in file["version"]
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
