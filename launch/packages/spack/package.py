@@ -28,7 +28,7 @@ class PyMndmst(PythonPackage):
         depends_on("py-numpy@2.0:")
         depends_on("py-numba@0.62:")
         depends_on("py-h5py@3.11:~mpi")
-        depends_on("py-mpi4py@4.0:")
+        depends_on("py-mpi4py@4.1:")
         depends_on("py-cupy@14.0:", when="+cuda")
         depends_on("py-scipy@1.13:", when="+formats")
         depends_on("py-pyarrow@16:", when="+formats")
