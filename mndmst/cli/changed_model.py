@@ -7,6 +7,7 @@ from ..host.errors import ConfigError, InputError, about
 from ..host.formatting import counted
 from ..host.progress import notice
 from .options import read_noted_points
+from .point_options import given_parameters
 
 if TYPE_CHECKING:
     from ..points.clusters.density_clusters import DensityRule
@@ -34,11 +35,9 @@ def check_options(arguments: argparse.Namespace) -> None:
     )
 
     if arguments.model is None:
-        for name in ("insert", "remove", "events"):
+        for name in ("insert", "remove", "events", "default"):
             if getattr(arguments, name) is not None:
-                raise ConfigError(
-                    f"--{name} changes the points of a model; give it by --model"
-                )
+                raise ConfigError(f"--{name} changes a model; give it by --model")
         if arguments.points is None:
             raise ConfigError("give POINTS, or a model by --model; see hdbscan --help")
         return
@@ -139,10 +138,10 @@ def _settle(
     """Replace the options that are not given by those of the model."""
     from ..points.clusters.parameters import PARAMETERS
 
-    own = dict(stored.rule.parameters)
-    for name, parameter in PARAMETERS.items():
-        if getattr(arguments, name) is None:
-            setattr(arguments, name, own.get(name, parameter.default))
+    defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
+    vars(arguments).update(
+        defaults | dict(stored.rule.parameters) | given_parameters(arguments)
+    )
     arguments.metric, arguments.given_params = model.metric, stored.given_params
     arguments.alpha, arguments.non_finite = model.alpha, model.non_finite
     arguments.approximate, arguments.prediction_data = stored.approximate, True

@@ -264,7 +264,10 @@ def _shutdown(service: "Service", arguments: argparse.Namespace) -> None:
 
 
 def _info(served: "RemoteVersions", arguments: argparse.Namespace) -> None:
-    for name, value in served.info().items():
+    facts: dict[str, Any] = dict(served.info())
+    rule = facts.pop("rule", {})
+    facts = {**facts, **rule, **facts}  # min_samples, if it has its default, as it is
+    for name, value in facts.items():
         shown = to_json(value) if isinstance(value, dict | list) else value
         print(f"{name:<16} {shown}")
 

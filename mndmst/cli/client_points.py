@@ -8,7 +8,14 @@ from ..host.errors import has_points
 from ..host.option_types import whole
 from .options import add_file, add_overwrite, add_table_output
 from .parser import Parser
-from .point_options import ID_FILE, SERVED, add_parameter, add_served_points
+from .point_options import (
+    ID_FILE,
+    SERVED,
+    add_default,
+    add_parameter,
+    add_served_points,
+    given_parameters,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +89,7 @@ def _add_set_params(set_params: argparse.ArgumentParser) -> None:
     _add_points(set_params)
     for name in SERVED:
         add_parameter(cast(Parser, set_params), PARAMETERS[name])
+    add_default(set_params)
     # None: not given, so as before
     set_params.set_defaults(**dict.fromkeys(SERVED))
 
@@ -182,14 +190,13 @@ def _remove(points: "Points", arguments: argparse.Namespace) -> None:
 
 
 def _set_params(points: "Points", arguments: argparse.Namespace) -> None:
-    from ..host.progress import notice
+    from ..host.errors import ConfigError
 
-    given = {name: getattr(arguments, name) for name in SERVED}
-    before = points.info()["min_samples"]
-    version = points.set_params(**{n: v for n, v in given.items() if v is not None})
-    if (now := points.info()["min_samples"]) != before:
-        notice(f"min_samples is {now} now, so a new search has found the forest")
-    print(f"version={version}")
+    given = given_parameters(arguments)
+    if not given:
+        raise ConfigError("set-params: give a parameter; see set-params --help")
+    version = points.set_params(**given)
+    print(f"version={version} min_samples={points.info()['min_samples']}")
 
 
 def _labels(points: "Points", arguments: argparse.Namespace) -> None:

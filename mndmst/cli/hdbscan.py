@@ -15,7 +15,13 @@ from .options import add_file, add_flag
 from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
-from .point_options import ID_FILE, MORE_HELP, add_parameter, add_points
+from .point_options import (
+    ID_FILE,
+    MORE_HELP,
+    add_default,
+    add_parameter,
+    add_points,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +61,7 @@ def add_hdbscan(commands: Commands) -> None:
         default = DEFAULTS.get(name, parameter.default)
         shown = f" (default: {default})" if default else ""
         add_parameter(hdbscan, parameter, MORE_HELP.get(name, shown))
+    add_default(hdbscan)
     # None: not given, so those of the model, or the defaults
     hdbscan.set_defaults(**dict.fromkeys(PARAMETERS))
     add_flag(

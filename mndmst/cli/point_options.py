@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..host.errors import ConfigError
 from ..host.option_types import real, whole
 from .options import (
     add_file,
@@ -166,6 +167,32 @@ SERVED = (
     "cluster_selection_epsilon", "cluster_selection_epsilon_max",
     "cluster_selection_persistence", "allow_single_cluster", "max_cluster_size",
 )  # fmt: skip
+
+
+def add_default(parser: "argparse.ArgumentParser") -> None:
+    """Add `--default`, for commands where a parameter that is not given stays."""
+    parser.add_argument(
+        "--default",
+        action="append",
+        type=lambda word: word.replace("-", "_"),
+        choices=SERVED,
+        metavar="NAME",
+        help="give this parameter its default again, such as min_samples; more than "
+        "once for several",
+    )
+
+
+def given_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters that are given, also by `--default`; see `SERVED`."""
+    from ..points.clusters.parameters import PARAMETERS
+
+    values = {name: getattr(arguments, name) for name in SERVED}
+    given = {name: value for name, value in values.items() if value is not None}
+    defaults = {name: PARAMETERS[name].default for name in arguments.default or ()}
+    for name in given.keys() & defaults:
+        option = name.replace("_", "-")
+        raise ConfigError(f"give --{option} or --default {option}, but not both")
+    return given | defaults
 
 
 def add_served_points(parser: Parser) -> None:

@@ -77,7 +77,9 @@ class Executor:
         found = self.graphs.get(name) or self.points.get(name)
         if found is None:
             known = ", ".join([*self.graphs, *self.points])
-            raise ConfigError(f"no graph is named {name!r}; there are {known}")
+            raise ConfigError(
+                f"no graph or points are named {name!r}; there are {known}"
+            )
         return found
 
     def graph(self, name: str) -> ServedGraph:

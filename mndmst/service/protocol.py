@@ -150,7 +150,6 @@ class ServiceAnswer(TypedDict, total=False):
     coordinates: list[str]  # names of the dimensions, if they have names
     metric: str
     min_samples: int
-    min_cluster_size: int
     rule: Mapping[str, object]  # all parameters of clusters
     clusters: int
     noise: int

@@ -254,7 +254,7 @@ def test_several_graphs_and_lost_forests(tmp_path: Path) -> None:
         with pytest.raises(ServiceError, match=r"not there any more|no forest"):
             len(forests[0].src)
         assert len(forests[-1].src) == len(forests[-1])
-        with pytest.raises(ServiceError, match="no graph is named 'third'"):
+        with pytest.raises(ServiceError, match="no graph or points are named 'third'"):
             client["third"]
 
 

@@ -134,8 +134,12 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
         more.fetch().write(folder / "f.h5", folder / "p.csv")
     assert more.set_params(min_cluster_size=12, cluster_selection_epsilon=2.5) == 2
     assert more.info()["rule"]["cluster_selection_epsilon_max"] == "Infinity"
-    done = client(service, "set-params", "shell", "--min-samples", 4)
-    assert done.stdout == "version=1\n" and "min_samples is 4 now" in done.stderr
+    for version, words in enumerate(
+        (["--min-samples", 4], ["--default", "min-samples"]), 1
+    ):
+        done = client(service, "set-params", "shell", *words)
+        samples = 4 if version == 1 else 10  # as the smallest cluster
+        assert done.stdout == f"version={version} min_samples={samples}\n"
     with pytest.raises(ServiceError, match="rule is for points, and g is a graph"):
         connected.connection.ask("update", graph="g", rule={"min_samples": 2})
     with pytest.raises(ServiceError, match="no changes: give insert, remove or rule"):
@@ -158,7 +162,7 @@ def check_loads(service: Served, connected: Service, folder: Path) -> None:
     for version, batch in enumerate(batches, 3):  # a version each, as of a graph
         assert more.update(**batch).version == version
     assert connected["g"].insert([], [], []) == 1
-    with pytest.raises(ServiceError, match="no graph is named 'other'"):
+    with pytest.raises(ServiceError, match="no graph or points are named 'other'"):
         connected.points("other")
 
 

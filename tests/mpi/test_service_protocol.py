@@ -76,7 +76,7 @@ def test_every_call_needs_the_token(service: Served) -> None:
         ("info", b"\xff\xfe", "not JSON"),
         ("info", b" " * (2 << 20), "at most 1 MiB"),
         ("info", b'{"graph": "../../etc"}', "give the graph"),
-        ("info", b'{"graph": "h"}', "no graph is named 'h'"),
+        ("info", b'{"graph": "h"}', "no graph or points are named 'h'"),
         ("info", b'{"graph": 1}', "give the graph"),
         ("solve", b'{"graph": "g", "path": "/etc"}', "no field 'path'"),
         ("solve", b'{"graph": "g", "maximum": 1}', "maximum"),

@@ -122,7 +122,7 @@ def test_the_command_client(tmp_path: Path) -> None:
         done = finish(start(python(*wrong)), 60)
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1
-        assert "no graph is named 'h'" in done.stderr
+        assert "no graph or points are named 'h'" in done.stderr
         for action in ("solve", "edges"):
             table = (action, "no", "-o", tmp_path / "f.h5")
             wrong = ("-m", "mndmst", "client", service.address, *table)

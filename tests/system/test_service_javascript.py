@@ -75,4 +75,4 @@ def test_the_client_of_another_graph_gets_a_refusal(
     with served(tmp_path, 1, tmp_path / "city", "-q") as service:
         done = run(client.parent, NODE, client, service.address, "country")
     assert done.returncode != 0
-    assert "no graph is named 'country'; there are city" in done.stderr
+    assert "no graph or points are named 'country'; there are city" in done.stderr

@@ -140,7 +140,6 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
             "coordinates": list(self.coordinates),
             "metric": str(now.points.rule.metric),
             "min_samples": now.rule.samples,
-            "min_cluster_size": now.rule.min_cluster_size,
             "rule": dict(now.rule.parameters),
             "next_id": now.points.next_id,
             "events_since": self.events.oldest,

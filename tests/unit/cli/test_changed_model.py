@@ -225,6 +225,21 @@ def test_other_options_alone_make_the_next_version(
     assert "cluster 0 (40) splits into 0 (25) and 3 (15)\n" in capsys.readouterr().out
 
 
+def test_a_parameter_gets_its_default_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go_on = f"hdbscan --model {folder}/model.h5 --default min-samples"
+    assert main(f"{go_on} --allow-single-cluster".split()) == 0
+    said = "from now on min_samples 5 (was 3), allow_single_cluster True (was False)"
+    assert said in capsys.readouterr().err
+    words = f"hdbscan --model {folder}/model.h5 --default allow_single_cluster"
+    assert main(words.split()) == 0
+    assert "allow_single_cluster False (was True)\n" in capsys.readouterr().err
+    assert main(f"{go_on} --min-samples 4".split()) == 1
+    said = "give --min-samples or --default min-samples, but not both"
+    assert said in capsys.readouterr().err
+
+
 def test_min_samples_that_follows_the_cluster_size_is_said(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,7 +327,7 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
          "model first: mndmst hdbscan POINTS -o {0}/none.h5 --prediction-data"),
         ("{0}/new.csv --model {0}/model.h5 --insert {0}/new.csv", "new.csv: has other "
          "points than version 0 of {0}/model.h5. Leave POINTS out to go on"),
-        ("{0}/old.csv --insert {0}/new.csv", "--insert changes the points of a model"),
+        ("{0}/old.csv --insert {0}/new.csv", "--insert changes a model"),
         ("--model {0}/old.csv --insert {0}/new.csv", "old.csv: give a name in .h5"),
         ("--model {0}/plain.h5 --insert {0}/new.csv", "plain.h5: has no prediction"),
         ("--model {0}/foreign.h5 --insert {0}/new.csv", "foreign.h5: exists, and is "
