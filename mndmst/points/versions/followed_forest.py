@@ -410,12 +410,13 @@ class _Change:
         flagged[lost.a] = flagged[lost.b] = flagged[searching] = True
         lower_bound = self.cores.copy()
         lower_bound[after.radius < 0] = np.inf
-        # Edges that a target does not list are no shorter than its longest listed one.
-        furthest = self.listed_distance[:, -1]
-        lower_bound[self.targets] = np.maximum(lower_bound[self.targets], furthest)
         lower_bound[searching] = np.inf
         core = _Core(after, flagged, reach, further)
         vertex, count = core.contract(flagged, lower_bound)
+        # Edges that a target does not list are no shorter than its longest listed one.
+        # Only now: `contract` passes lower bounds on to other points.
+        furthest = self.listed_distance[:, -1]
+        lower_bound[self.targets] = np.maximum(lower_bound[self.targets], furthest)
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
