@@ -17,6 +17,7 @@ snapshots, which get temporary names before, and the temporary files of a killed
 service. It removes only files with the names and first bytes that journals have.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -52,6 +53,7 @@ from .records import (
     record,
 )
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LEASE_NAME = "lease"
 MOST_HOLDER_BYTES = 1000
 
@@ -361,7 +363,27 @@ class Journal(Generic[Changes]):
             "another name."
         )
 
-    def append(self, version: int, batch: Changes) -> None:
+    def packed(self, batch: Changes) -> bytes:
+        """Return a batch as `append` takes it; OutputError if the disk is too full.
+
+        The file does not keep the room: in zeros, a power cut could leave a record
+        without its middle, which is damage.
+        """
+        body = self._kind.pack(batch)
+        file = self._file
+        assert file is not None
+        size = os.fstat(file.fileno()).st_size
+        with writing(Path(file.name)):
+            try:
+                os.posix_fallocate(file.fileno(), size, len(record(0, b"")) + len(body))
+            except OSError as error:
+                if error.errno in FULL:  # other file systems cannot tell
+                    raise
+            finally:
+                os.ftruncate(file.fileno(), size)
+        return body
+
+    def append(self, version: int, packed: bytes) -> None:
         """Write a batch to disk.
 
         Raises OutputError if that fails; the file may then have the batch or a part.
@@ -369,7 +391,7 @@ class Journal(Generic[Changes]):
         file = self._file
         assert file is not None
         with writing(Path(file.name)):
-            file.write(record(version, self._kind.pack(batch)))
+            file.write(record(version, packed))
             file.flush()
             os.fsync(file.fileno())
 

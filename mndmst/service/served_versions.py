@@ -113,26 +113,28 @@ class ServedVersions(ABC, Generic[Changes, MadeVersion]):
         ahead of the disk.
         """
         batch: Changes | MndmstError | None = None
+        packed = b""
         if self.comm.rank == 0:
             try:
                 batch = self.read(fields, sent)
+                if self.journal is not None:
+                    packed = self.journal.packed(batch)
             except MndmstError as error:  # which all ranks raise
                 batch = error
         self.prepare(progress, proceed)
         commit()
         made = self.apply(batch)
         if self.journaled:
-            self._append(made.version, batch)
+            self._append(made.version, packed)
         self.publish(made)
         return self.answer_of(made)
 
-    def _append(self, version: int, batch: Changes | MndmstError | None) -> None:
+    def _append(self, version: int, packed: bytes) -> None:
         """Write a batch to the journal. Collective."""
         try:
             with self.comm.raise_on_all():
                 if self.journal is not None:
-                    assert batch is not None and not isinstance(batch, MndmstError)
-                    self.journal.append(version, batch)
+                    self.journal.append(version, packed)
         except MndmstError as error:
             raise FatalError(f"{error} The service ends.") from error
 

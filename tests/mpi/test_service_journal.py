@@ -145,7 +145,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[None]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_snapshot_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+def test_what_a_full_disk_lacks_room_for_is_refused(tmp_path: Path) -> None:
     write_graph(tmp_path / "g", simple_path(20_000), 2)
     journal = tmp_path / "journal"
     with small_disk(journal, 200):
@@ -156,4 +156,7 @@ def test_a_snapshot_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
                 client["g"].snapshot()
             names = sorted(path.name for path in (journal / "g").iterdir())
             assert names == ["graph", "journal-0", "lease"]
+            src = np.arange(12_000)
+            with pytest.raises(ServiceError, match="No space left on device"):
+                client["g"].insert(src, src + 9, np.ones(len(src), np.int32))
             assert client["g"].insert([0], [7], [1]) == 2

@@ -10,6 +10,7 @@ place.
 import contextlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -223,7 +224,7 @@ def filled(graph: Path, folder: Path, versions: int) -> Path:
     found = journal.begin(graph, open_graph(graph).uuid)
     last = len(list(journal.open(found.version, open_graph(found.path).uuid)))
     for version in range(last + 1, last + versions + 1):
-        journal.append(version, batch(version))
+        journal.append(version, journal.packed(batch(version)))
     journal.close()
     return folder / "journal-0"
 
@@ -234,6 +235,29 @@ def test_what_was_appended_is_there(graph: Path, tmp_path: Path) -> None:
         filled(graph, folder, count)
     assert [b.weight[0] for b in opened(graph, folder)] == [1, 2, 3, 4, 5]
     assert sorted(p.name for p in folder.iterdir()) == ["graph", "journal-0", "lease"]
+
+
+def test_a_batch_without_room_on_disk_changes_nothing(
+    graph: Path, tmp_path: Path
+) -> None:
+    file = filled(graph, tmp_path / "j", 2)
+    before = file.read_bytes()
+    journal = Journal(tmp_path / "j", GRAPH_JOURNAL)
+    journal.begin(graph, open_graph(graph).uuid)
+    assert len(list(journal.open(0, open_graph(graph).uuid))) == 2
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 1000, hard))
+    try:
+        with pytest.raises(
+            OutputError, match=r"journal-0: cannot be written \(File too"
+        ):
+            journal.packed(batch(3, changes=1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert file.read_bytes() == before
+    journal.append(3, journal.packed(batch(3)))
+    journal.close()
+    assert len(opened(graph, tmp_path / "j")) == 3
 
 
 def test_a_cut_is_said_and_made_once(
@@ -338,7 +362,7 @@ def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
     holder.restart(1, open_graph(snapshot).uuid, snapshot)
     with pytest.raises(OutputError, match="another service has this"):
         Journal(folder, GRAPH_JOURNAL)
-    holder.append(2, batch_of_1)
+    holder.append(2, holder.packed(batch_of_1))
     holder.close()
     assert len(opened(graph, folder)) == 1
 
