@@ -32,7 +32,8 @@ use_private_cache()
 # processors 8.x. The driver compiles PTX for later ones.
 ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
 OPTIONS = ("-std=c++17",)
-# Optimizes the functions of a module in parallel, from this version of NVRTC on.
+# Optimizes the functions of a module in parallel, from this version of NVRTC on. The
+# order of variables in the code then differs from one compilation to the next.
 SPLIT, SPLIT_FROM = "--split-compile=0", (13, 0)
 
 # The most loaded modules that a process keeps.
@@ -99,14 +100,19 @@ class KernelSources(NamedTuple):
             for file, macros in self.ahead(architecture):
                 yield file, macros, architecture
 
-    def compile(self, file: str, macros: Macros, architecture: str) -> bytes:
-        """Return a cubin, or PTX for an architecture "compute_*", without a device."""
+    def compile(
+        self, file: str, macros: Macros, architecture: str, *, split: bool = False
+    ) -> bytes:
+        """Return a cubin, or PTX for an architecture "compute_*", without a device.
+
+        With `split` several threads compile it; without, the bytes are always the same.
+        """
         nvrtc = cupy.cuda.nvrtc
         program = nvrtc.createProgram(self.text(file), f"{file}.cu", (), ())
         try:
             defines = (f"-D{name}={value}" for name, value in macros.items())
             options = (*OPTIONS, *defines, f"-arch={architecture}")
-            if nvrtc.getVersion() >= SPLIT_FROM:
+            if split and nvrtc.getVersion() >= SPLIT_FROM:
                 options = (*options, SPLIT)
             nvrtc.compileProgram(program, options)
             if architecture.startswith("sm_"):
@@ -157,7 +163,7 @@ def _loaded(
             return module
     try:
         with announced():
-            code = sources.compile(file, macros, present)
+            code = sources.compile(file, macros, present, split=True)
     except MndmstError:
         raise
     except (ImportError, OSError, RuntimeError) as error:

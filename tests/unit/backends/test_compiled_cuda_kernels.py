@@ -66,6 +66,17 @@ def test_files_hold_the_kernels_that_are_launched(nvrtc: None) -> None:
         assert sorted(found) == sorted(FILES[file]), file
 
 
+@pytest.mark.parametrize("architecture", ["sm_90", "compute_80"])
+def test_code_that_is_compiled_ahead_is_the_same_again(
+    nvrtc: None, architecture: str
+) -> None:
+    """Two builds of a wheel are the same bytes."""
+    from mndmst.backends.cuda.kernels import SOURCES
+
+    macros = {"KEY_BITS": 64}
+    assert len({SOURCES.compile("levels", macros, architecture) for _ in range(4)}) == 1
+
+
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_products_of_points_compile(nvrtc: None, architecture: str) -> None:
     from mndmst.points.cuda.modules import SOURCES
