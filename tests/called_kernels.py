@@ -18,6 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 import graphs
+from processes import on_ranks
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.native.cache_dirs import directories
@@ -173,10 +174,9 @@ def main() -> None:
         for dtype in WEIGHT_DTYPES:
             paths = write_graphs(Path(place), dtype.name)
             for ranks in RANKS:
-                command = ["mpirun", "-n", str(ranks), sys.executable, "-m", "mpi4py"]
                 for user in ("solve", "verify", "update"):
-                    asked = [*command, PROGRAM, user, *paths]
-                    run = subprocess.run(asked, stdout=subprocess.PIPE, check=True)
+                    command = on_ranks(ranks, "-m", "mpi4py", PROGRAM, user, *paths)
+                    run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
                     for name, signature in json.loads(run.stdout):
                         users[name, signature].add(f"{user}:{dtype.str[1:]}")
             for user, program in (("arrays", ARRAYS), ("matrices", MATRICES)):
