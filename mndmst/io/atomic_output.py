@@ -3,13 +3,16 @@
 A file is made beside its target under a new random name, is flushed to disk, and is
 then renamed. So no existing file is written to: no other program's file, and nothing
 that a symbolic link points to. A command that fails removes the files it has made
-itself, and no others. `output_kinds` says which existing file is replaced.
+itself, and no others. The next command with the same target removes the file of a
+killed one: its name has a checksum, and no process has it locked. `output_kinds` says
+which existing file is replaced.
 `check_outputs` refuses unsuitable outputs of a command before any work.
 """
 
 import errno
 import os
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -25,13 +28,14 @@ from .output_kinds import (
     check_ordinary,
     check_replaceable,
 )
-from .owned_files import OwnFile
+from .owned_files import LockFile, sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..comm.communicator import Comm
 
+DRAWN = 12  # letters of a temporary name
 # None for an output that the user did not request.
 Output = tuple[Path | None, Kind]
 
@@ -51,7 +55,7 @@ class AtomicOutput:
     def __init__(self, comm: "Comm | None" = None, overwrite: bool = False) -> None:
         self.comm = comm
         self.overwrite = overwrite
-        self._begun: list[tuple[OwnFile, Path, Kind | None]] = []
+        self._begun: list[tuple[LockFile, Path, Kind | None]] = []
 
     @property
     def ranks(self) -> "Comm":
@@ -66,8 +70,10 @@ class AtomicOutput:
         with self._on_all(), writing(target):
             if self.comm is None or self.comm.rank == 0:
                 self._check(target, kind)
-                name = f"{target.name}.tmp-{secrets.token_hex(6)}"
-                file = OwnFile.make(target.with_name(name))
+                sweep(_left_over(target))
+                file = LockFile.make(
+                    lambda: _temporary(target, secrets.token_hex(DRAWN // 2))
+                )
                 self._begun.append((file, target, kind))
                 made = file.path
         if self.comm is not None:
@@ -93,13 +99,14 @@ class AtomicOutput:
                     flush_to_disk(file.path)
             for file, target, _ in reversed(self._begun):
                 with writing(target):
-                    file.publish(target)
+                    file.removable.publish(target)
                     flush_to_disk(target.parent)
 
     def discard(self) -> None:
         """Remove the files that have no name yet."""
         for file, _, _ in self._begun:
-            file.remove()
+            file.removable.remove()
+            file.close()
         self._begun.clear()
 
     def _check(self, target: Path, kind: Kind | None) -> None:
@@ -120,6 +127,25 @@ class AtomicOutput:
                 self.publish()
         finally:
             self.discard()
+
+
+def _temporary(target: Path, drawn: str) -> Path:
+    """Return a name beside a target, with drawn letters and their checksum.
+
+    The checksum has the host, too: a process may not see the locks of other hosts.
+    """
+    total = zlib.crc32(f"mndmst {os.uname().nodename} {drawn}".encode())
+    return target.with_name(f"{target.name}.tmp-{drawn}{total:08x}")
+
+
+def _left_over(target: Path) -> Iterator[Path]:
+    """Yield the files beside a target that have names of `_temporary`."""
+    begin = f"{target.name}.tmp-"
+    with suppress(OSError):  # a folder may be writable alone
+        for path in target.parent.iterdir():
+            drawn = path.name[len(begin) :][:DRAWN]
+            if path.name.startswith(begin) and path == _temporary(target, drawn):
+                yield path
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -77,6 +78,16 @@ class OwnFile(NamedTuple):
         return False
 
 
+def sweep(paths: Iterable[Path]) -> None:
+    """Remove the files at some paths that are this user's and that no process locks."""
+    for path in paths:
+        with suppress(OSError, BusyError), LockFile(path) as file:
+            if os.fstat(file.handle).st_uid == os.geteuid():
+                file.lock(wait=False)
+                if file.is_named() and file.refusal is None:
+                    file.removable.remove()
+
+
 class BusyError(Exception):
     """Another process holds the lock of a file; `content` has its first bytes."""
 
@@ -91,10 +102,25 @@ class LockFile:
     `refusal` is the error of a file system that has no locks.
     """
 
-    def __init__(self, path: Path, flags: int = os.O_RDWR) -> None:
+    def __init__(self, path: Path, flags: int = os.O_RDWR, mode: int = 0o666) -> None:
         self.path = path
         self.refusal: OSError | None = None
-        self.handle = os.open(path, flags | _CAREFUL)
+        self.handle = os.open(path, flags | _CAREFUL, mode)
+
+    @classmethod
+    def make(cls, draw: Callable[[], Path], mode: int = 0o666) -> Self:
+        """Make an empty file at a drawn path, and share its lock against `sweep`.
+
+        Raises OSError if anything has that name, even a link.
+        """
+        while True:
+            file = cls(draw(), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+            # A process may sweep the file before it is locked
+            with suppress(BusyError):
+                file.lock(fcntl.LOCK_SH)
+                if file.is_named():
+                    return file
+            file.close()
 
     @classmethod
     def take(

@@ -16,13 +16,13 @@ import ssl
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..host.errors import ConfigError
 from ..io.file_access import opened, unreadable, write_at
-from ..io.owned_files import BusyError, LockFile, OwnFile
+from ..io.owned_files import BusyError, LockFile, OwnFile, sweep
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
 MOST_PEM_BYTES = 1 << 20
@@ -217,7 +217,8 @@ def find_token(path: Path | None) -> tuple[str, Path]:
     this process is killed. Raises ConfigError if the file cannot serve.
     """
     if path is None:
-        _sweep_tokens()
+        # Those of services that were killed
+        sweep(Path(tempfile.gettempdir()).glob(f"{TOKEN_PREFIX}*{TOKEN_SUFFIX}"))
         return _automatic_token()
     if path.exists():
         return read_token(path), path
@@ -240,16 +241,12 @@ TOKEN_PREFIX, TOKEN_SUFFIX = "mndmst-", ".token"
 
 def _automatic_token() -> tuple[str, Path]:
     """Make a token file that is locked until this process ends."""
-    while True:
-        handle, name = tempfile.mkstemp(TOKEN_SUFFIX, TOKEN_PREFIX)  # mode 0600
-        os.close(handle)
-        # Another service may sweep the file before it is locked
-        with suppress(FileNotFoundError, BusyError):
-            file = LockFile(Path(name))
-            file.lock()
-            if file.is_named():
-                break
-            file.close()
+    folder = Path(tempfile.gettempdir())
+
+    def draw() -> Path:
+        return folder / f"{TOKEN_PREFIX}{secrets.token_hex(4)}{TOKEN_SUFFIX}"
+
+    file = LockFile.make(draw, 0o600)
     atexit.register(_remove_token, file)
     token = secrets.token_urlsafe(32)
     write_at(file.handle, f"{token}\n".encode(), 0)
@@ -259,17 +256,6 @@ def _automatic_token() -> tuple[str, Path]:
 def _remove_token(file: LockFile) -> None:
     file.removable.remove()
     file.close()
-
-
-def _sweep_tokens() -> None:
-    """Remove the automatic token files of this user whose services were killed."""
-    folder = Path(tempfile.gettempdir())
-    for path in folder.glob(f"{TOKEN_PREFIX}*{TOKEN_SUFFIX}"):
-        with suppress(OSError, BusyError), LockFile(path) as file:
-            if os.fstat(file.handle).st_uid == os.geteuid():
-                file.lock(wait=False)
-                if file.is_named() and file.refusal is None:
-                    file.removable.remove()
 
 
 def bracketed(host: str) -> str:

@@ -51,7 +51,7 @@ def published_address(
             temporary.write_bytes(text)
             file = LockFile(temporary)
             with suppress(BusyError):
-                file.lock(wait=False)
+                file.lock(fcntl.LOCK_SH, wait=False)  # as its writer does
     try:
         yield
     finally:
@@ -62,10 +62,10 @@ def published_address(
 def _check_unused(path: Path) -> None:
     """Refuse an address file whose service runs, or may run."""
     with writing(path):
-        file = LockFile(path, os.O_RDONLY)
+        file = LockFile(path)
     with file:
         try:
-            file.lock(fcntl.LOCK_SH)
+            file.lock()
         except BusyError as error:
             raise OutputError(
                 f"{path}: a running service uses this address file: "

@@ -95,7 +95,7 @@ def take_lease(folder: Path) -> LockFile:
 
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
 _ON_THE_WAY = re.compile(
-    r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}|snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock"
+    r"(graph|journal-\d+)\.tmp-[0-9a-f]{20}|snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock"
 )
 UNFINISHED = ".tmp"
 ORIGIN, LOADED = "graph", "loaded"

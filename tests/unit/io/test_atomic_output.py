@@ -61,11 +61,35 @@ def test_nothing_is_written_through_a_link(
     with pytest.raises(FileExistsError):
         OwnFile.make(tmp_path / "guessed")
     monkeypatch.setattr("secrets.token_hex", lambda _: "known")
-    (tmp_path / "a.tmp-known").symlink_to("precious")
+    with AtomicOutput() as output:
+        known = output.begin(tmp_path / "a").name
+        output.discard()
+    (tmp_path / known).symlink_to("precious")
     with pytest.raises(OutputError, match="File exists"):
         write(tmp_path / "a")
-    assert set(listing(tmp_path)) == {"precious", "guessed", "a.tmp-known"}
+    assert set(listing(tmp_path)) == {"precious", "guessed", known}
     assert set(listing(tmp_path).values()) == {"precious"}
+
+
+def test_the_file_of_a_killed_command_is_removed_and_that_of_a_living_one_stays(
+    tmp_path: Path,
+) -> None:
+    killed = AtomicOutput()
+    left = killed.begin(tmp_path / "a")
+    killed.discard()  # as a kill does, this ends the lock
+    left.write_text("of a killed command")
+    for name in (left.name[:-1] + "x", left.name[:14], f"b{left.name[1:]}"):
+        (tmp_path / name).write_text("precious")
+    with AtomicOutput() as living:
+        present = living.begin(tmp_path / "a")
+        assert not left.exists()
+        write(tmp_path / "a", "of another command")
+        assert present.exists()
+        present.write_text("of the living one")
+    assert sorted(listing(tmp_path).values()) == [
+        "of the living one",
+        *["precious"] * 3,
+    ]
 
 
 def link(path: Path) -> None:

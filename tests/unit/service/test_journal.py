@@ -400,18 +400,18 @@ def test_what_a_killed_service_has_left_is_swept(graph: Path, tmp_path: Path) ->
     file = filled(graph, folder, 2)
     uuid = open_graph(graph).uuid
     own = {
-        f"journal-2.tmp-{'0' * 12}": records.header(uuid),
-        f"journal-3.tmp-{'0' * 12}": records.header(uuid)[:9],
-        f"journal-4.tmp-{'0' * 12}": b"",
-        f"graph.tmp-{'a' * 12}": uuid.encode(),
+        f"journal-2.tmp-{'0' * 20}": records.header(uuid),
+        f"journal-3.tmp-{'0' * 20}": records.header(uuid)[:9],
+        f"journal-4.tmp-{'0' * 20}": b"",
+        f"graph.tmp-{'a' * 20}": uuid.encode(),
         f"snapshot-2-{'2' * 16}.tmp.mndmst-lock": graph_lock.TEXT,
     }
     theirs = {
-        f"journal-2.tmp-{'1' * 12}": b"something else",
-        f"graph.tmp-{'1' * 12}": b"something else",
+        f"journal-2.tmp-{'1' * 20}": b"something else",
+        f"graph.tmp-{'1' * 20}": b"something else",
         f"snapshot-2-{'3' * 16}.tmp.mndmst-lock": b"something else",
         "journal-2.tmp-notes": b"",
-        "journal-x.tmp-000000000000": b"",
+        "journal-x.tmp-00000000000000000000": b"",
     }
     for name, content in (own | theirs).items():
         (folder / name).write_bytes(content)
