@@ -123,6 +123,7 @@ def _unchanged(values: np.ndarray, first: int = 0) -> np.ndarray:
 
 def _on_sphere(points: np.ndarray, first: int) -> np.ndarray:
     """Return points scaled to length 1."""
+    points = np.ascontiguousarray(points)  # sums of rows have the same bits then
     largest = np.abs(points).max(axis=1, initial=0)
     check_directions(largest, first)
     points = points / largest[:, None]
@@ -131,6 +132,7 @@ def _on_sphere(points: np.ndarray, first: int) -> np.ndarray:
 
 def _centred_on_sphere(points: np.ndarray, first: int) -> np.ndarray:
     """Return points less the means of their coordinates, scaled to length 1."""
+    points = np.ascontiguousarray(points)  # as above
     centred = points - points.mean(axis=1, keepdims=True)
     constant = np.flatnonzero(~centred.any(axis=1))
     if len(constant):

@@ -11,6 +11,7 @@ import mndmst
 from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.kernels.threads import Threads
+from mndmst.points.metrics import METRICS
 from mndmst.points.point_files import example_points
 from mndmst.points.point_forest import (
     FEW_POINTS,
@@ -225,6 +226,15 @@ def test_haversine_is_the_angle_on_the_sphere() -> None:
     np.testing.assert_allclose(around[0, 2], 0.02)
     with pytest.raises(InputError, match="radians"):
         mndmst.single_linkage([[45.0, 90.0]], "haversine")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_order_of_an_array_in_memory_changes_no_bit(metric: str) -> None:
+    dimensions = 2 if metric == "haversine" else 20
+    points = np.random.default_rng(4).uniform(-1, 1, (600, dimensions))
+    rows = points_forest(points, metric, 3).forest
+    columns = points_forest(np.asfortranarray(points), metric, 3).forest
+    assert edges_of(rows) == edges_of(columns)
 
 
 def test_the_approximate_forest_says_how_much_of_it_is_certain() -> None:
