@@ -64,7 +64,7 @@ from ..search.product_search import ProductSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import choose_search
 from .point_parts import PointPart, TreePart
-from .product_part import DIVIDED, ProductPart
+from .product_part import ProductPart
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
@@ -159,7 +159,7 @@ class FollowedForest:
         if choice.name in ("tree", "device-tree"):
             tree = build_tree(coordinates.all(), norm, team)
             part, searched = TreePart(tree, metric), TreeSearch(tree, others, team)
-        elif choice.name == "product" and metric in DIVIDED:
+        elif choice.name == "product":
             part = ProductPart.first(points, metric, team)
             searched = ProductSearch(part.products(team), part.point, others, team)
         else:

@@ -19,9 +19,11 @@ from ..kernels.changed_products import (
     list_reached_columns,
 )
 from ..kernels.kd_tree import LEAF
+from ..metrics import prepared
 from ..search.product_search import ROWS, HostProducts, RoundedPoints, random_order
 
-# The metrics whose points are searched as they are, but for divisors.
+# The metrics whose points are searched as they are, but for divisors. Points of others
+# are searched as prepared, and each part has a copy of its own.
 DIVIDED = ("euclidean", "cosine")
 # Sources that search together, in the order of their bounds: smaller ones exclude more
 # points.
@@ -32,30 +34,35 @@ GROUP = 256
 class ProductPart:
     """Points for products, which are removed by NaN in their bounds; see `PointPart`.
 
-    All parts of a version have one frame, and refer to the version's array of points.
+    All parts of a version have one frame. Those of metrics in DIVIDED refer to the
+    version's array of points.
     """
 
     search = "product"
     metric: str
     point: np.ndarray
-    # Values, divisors and numbers are those of the version's rows
-    exact: PointArrays
+    exact: PointArrays  # numbers are the version's rows
     rounded: RoundedPoints
 
     @classmethod
     def first(cls, points: np.ndarray, metric: str, threads: Threads) -> "ProductPart":
         """Return the only part of a version."""
         point = random_order(len(points))
-        values, largest, length = divided_points(points, metric, threads)
-        exact = PointArrays(values, largest, length, point, point)
+        if metric in DIVIDED:
+            divided = divided_points(points, metric, threads)
+            exact = PointArrays(*divided, point, point)
+        else:
+            exact = _prepared_points(points, metric, point, point)
         return cls(metric, point, exact, RoundedPoints.of(exact, threads))
 
     @property
     def arrays(self) -> list[np.ndarray]:
         """The arrays that take memory, beside the version's points; see `PointPart`."""
         square, half, _ = self.rounded.bounds
-        divisors = [self.exact.largest, self.exact.length]
-        return [self.point, self.rounded.points, square, half, *divisors]
+        own = [self.exact.largest, self.exact.length]
+        if self.metric not in DIVIDED:
+            own.append(self.exact.values)
+        return [self.point, self.rounded.points, square, half, *own]
 
     @property
     def group_sizes(self) -> np.ndarray:
@@ -67,11 +74,14 @@ class ProductPart:
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
     ) -> "ProductPart":
         """See `PointPart`."""
-        _, largest, length = divided_points(points[rows], self.metric, threads)
         row = rows.astype(np.uint32)
-        exact = self._exact(points, row, rows, largest, length)
-        rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
         point = np.arange(len(rows), dtype=np.uint32)
+        if self.metric in DIVIDED:
+            _, largest, length = divided_points(points[rows], self.metric, threads)
+            exact = self._exact(points, row, rows, largest, length)
+        else:
+            exact = _prepared_points(points[rows], self.metric, point, row)
+        rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
         return ProductPart(self.metric, point, exact, rounded)
 
     def moved(
@@ -86,7 +96,10 @@ class ProductPart:
         if self.metric == "cosine":
             old = self.exact.source[stays]
             largest, length = largest[old], length[old]
-        exact = self._exact(points, row, row[stays], largest, length)
+        if self.metric in DIVIDED:
+            exact = self._exact(points, row, row[stays], largest, length)
+        else:
+            exact = self.exact._replace(point=row)
         rounded = self.rounded._replace(bounds=bounds._replace(half=half))
         return replace(self, exact=exact, rounded=rounded)
 
@@ -98,7 +111,7 @@ class ProductPart:
         largest: np.ndarray,
         length: np.ndarray,
     ) -> PointArrays:
-        """Return the points by position; `rows`, those present, have these divisors."""
+        """Return the version's points by position; present `rows` have the divisors."""
         if self.metric == "cosine":
             divisors = np.ones((2, len(points)))
             divisors[:, rows] = largest, length
@@ -179,3 +192,11 @@ class ProductPart:
     def products(self, threads: Threads) -> HostProducts:
         """Return the points as a search takes them."""
         return HostProducts(self.exact, threads, self.rounded)
+
+
+def _prepared_points(
+    points: np.ndarray, metric: str, source: np.ndarray, row: np.ndarray
+) -> PointArrays:
+    """Return points as prepared for a metric, at `source` by position."""
+    values = prepared(points.astype(np.float64, copy=False), metric)
+    return PointArrays.undivided(values, source, row)

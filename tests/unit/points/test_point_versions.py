@@ -150,6 +150,7 @@ def test_the_forest_follows_any_batch_bit_for_bit(
         ("euclidean", 64, 5),
         ("cosine", 24, 1),
         ("cosine", 384, 4),
+        ("correlation", 40, 3),
     ],
 )
 def test_products_follow_any_batch_bit_for_bit(
