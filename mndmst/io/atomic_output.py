@@ -3,9 +3,9 @@
 A file is made beside its target under a new random name, is flushed to disk, and is
 then renamed. So no existing file is written to: no other program's file, and nothing
 that a symbolic link points to. A command that fails removes the files it has made
-itself, and no others. The next command with the same target removes the file of a
-killed one: its name has a checksum, and no process has it locked. `output_kinds` says
-which existing file is replaced.
+itself, and no others. The next command that writes to a folder removes the files of
+killed ones: their names have a checksum, and no process has them locked. `output_kinds`
+says which existing file is replaced.
 `check_outputs` refuses unsuitable outputs of a command before any work.
 """
 
@@ -70,7 +70,7 @@ class AtomicOutput:
         with self._on_all(), writing(target):
             if self.comm is None or self.comm.rank == 0:
                 self._check(target, kind)
-                sweep(_left_over(target))
+                sweep(left_over(target.parent))
                 file = LockFile.make(
                     lambda: _temporary(target, secrets.token_hex(DRAWN // 2))
                 )
@@ -138,13 +138,12 @@ def _temporary(target: Path, drawn: str) -> Path:
     return target.with_name(f"{target.name}.tmp-{drawn}{total:08x}")
 
 
-def _left_over(target: Path) -> Iterator[Path]:
-    """Yield the files beside a target that have names of `_temporary`."""
-    begin = f"{target.name}.tmp-"
+def left_over(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder that have temporary names of this host."""
     with suppress(OSError):  # a folder may be writable alone
-        for path in target.parent.iterdir():
-            drawn = path.name[len(begin) :][:DRAWN]
-            if path.name.startswith(begin) and path == _temporary(target, drawn):
+        for path in folder.iterdir():
+            name, _, letters = path.name.rpartition(".tmp-")
+            if name and path == _temporary(folder / name, letters[:DRAWN]):
                 yield path
 
 

@@ -14,7 +14,7 @@ A folder for each::
 A batch is on disk before it is acknowledged. A snapshot gets its name when it is
 complete, and begins a new journal. A service that starts removes older journals and
 snapshots, which get temporary names before, and the temporary files of a killed
-service. It removes only files with the names and first bytes that journals have.
+service. It removes only files with names of journals, and temporary ones of its own.
 """
 
 import errno
@@ -22,7 +22,6 @@ import os
 import re
 import secrets
 import socket
-import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -32,7 +31,7 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..host.progress import notice
-from ..io.atomic_output import whole_file
+from ..io.atomic_output import left_over, whole_file
 from ..io.file_access import (
     flush_to_disk,
     read_small,
@@ -40,12 +39,11 @@ from ..io.file_access import (
     write_at,
     writing,
 )
-from ..io.owned_files import BusyError, LockFile
+from ..io.owned_files import BusyError, LockFile, sweep
 from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
 from ..io.shards.graph_directory import new_token
 from .protocol import NAME
 from .records import (
-    MAGIC,
     RecordReader,
     foreign,
     header,
@@ -94,12 +92,9 @@ def take_lease(folder: Path) -> LockFile:
 
 
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
-_ON_THE_WAY = re.compile(
-    r"(graph|journal-\d+)\.tmp-[0-9a-f]{20}|snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock"
-)
+_SNAPSHOT_LOCK = re.compile(r"snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock")
 UNFINISHED = ".tmp"
 ORIGIN, LOADED = "graph", "loaded"
-UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
 
 
 def loaded_journals(folder: Path) -> dict[str, str]:
@@ -314,9 +309,14 @@ class Journal(Generic[Changes]):
     def _sweep(self) -> None:
         """Remove files that a service which was killed was about to name."""
         with writing(self.folder):
-            for path in self.folder.iterdir():
-                if _ON_THE_WAY.fullmatch(path.name) and _is_journal_file(path):
-                    path.unlink()
+            locks = [
+                path
+                for path in self.folder.iterdir()
+                if _SNAPSHOT_LOCK.fullmatch(path.name)
+                and path.is_file()
+                and LOCK_TEXT.startswith(path.read_bytes())
+            ]
+            sweep([*left_over(self.folder), *locks])
 
     def _remove_before(self, version: int) -> None:
         """Remove files from before a version, and unfinished snapshots."""
@@ -437,17 +437,6 @@ class Journal(Generic[Changes]):
             for name, path in names
             if name is not None and name[1] == kind and not path.is_symlink()
         ]
-
-
-def _is_journal_file(path: Path) -> bool:
-    """Return whether a file has the first bytes of a file of journals."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        return False
-    with path.open("rb") as file:
-        begin = file.read(len(MAGIC))
-    if path.name.startswith(ORIGIN):
-        return UUID_LINE.fullmatch(begin) is not None
-    return any(text.startswith(begin) for text in (MAGIC, LOCK_TEXT))
 
 
 def _last_version(records: RecordReader) -> int:

@@ -78,18 +78,18 @@ def test_the_file_of_a_killed_command_is_removed_and_that_of_a_living_one_stays(
     left = killed.begin(tmp_path / "a")
     killed.discard()  # as a kill does, this ends the lock
     left.write_text("of a killed command")
-    for name in (left.name[:-1] + "x", left.name[:14], f"b{left.name[1:]}"):
+    others = [left.name[:-1] + "x", left.name[:-8], left.name + "0"]
+    for name in others:
         (tmp_path / name).write_text("precious")
     with AtomicOutput() as living:
-        present = living.begin(tmp_path / "a")
+        present = living.begin(tmp_path / "b")
         assert not left.exists()
         write(tmp_path / "a", "of another command")
-        assert present.exists()
         present.write_text("of the living one")
-    assert sorted(listing(tmp_path).values()) == [
-        "of the living one",
-        *["precious"] * 3,
-    ]
+    assert listing(tmp_path) == dict.fromkeys(others, "precious") | {
+        "a": "of another command",
+        "b": "of the living one",
+    }
 
 
 def link(path: Path) -> None:

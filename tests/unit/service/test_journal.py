@@ -24,6 +24,7 @@ pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
 
 from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.partitioner import graph_lock
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
@@ -399,11 +400,15 @@ def test_what_a_killed_service_has_left_is_swept(graph: Path, tmp_path: Path) ->
     folder = tmp_path / "j"
     file = filled(graph, folder, 2)
     uuid = open_graph(graph).uuid
+    with AtomicOutput() as output:
+        names = ("journal-2", "journal-3", "journal-4", "graph")
+        whole, cut, empty, origin = (output.begin(folder / n).name for n in names)
+        output.discard()
     own = {
-        f"journal-2.tmp-{'0' * 20}": records.header(uuid),
-        f"journal-3.tmp-{'0' * 20}": records.header(uuid)[:9],
-        f"journal-4.tmp-{'0' * 20}": b"",
-        f"graph.tmp-{'a' * 20}": uuid.encode(),
+        whole: records.header(uuid),
+        cut: records.header(uuid)[:9],
+        empty: b"",
+        origin: uuid.encode(),
         f"snapshot-2-{'2' * 16}.tmp.mndmst-lock": graph_lock.TEXT,
     }
     theirs = {
