@@ -320,6 +320,30 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
 
 
+def test_points_without_ids_take_no_column_of_ids(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(folder / "old.csv", blob(0, 20, 1))
+    run(f"hdbscan {folder}/old.csv -o {folder}/bare.h5 --prediction-data {SIZE}")
+    words = f"hdbscan --model {folder}/bare.h5 --insert {folder}/new.csv -q"
+    assert main(words.split()) == 1
+    assert (
+        "new.csv: has a column of ids, and the points so far have none: they are "
+        "numbered. Leave the column out."
+    ) in capsys.readouterr().err
+
+
+def test_ids_that_are_numbers_become_texts_beside_others(folder: Path) -> None:
+    write_table(folder / "old.csv", blob(0, 20, 1), list(range(100, 120)))
+    run(f"hdbscan {folder}/old.csv -o {folder}/model.h5 --prediction-data --overwrite")
+    go_on = f"hdbscan --model {folder}/model.h5 --insert {folder}/new.csv --overwrite"
+    run(f"{go_on} -o {folder}/labels.csv")
+    ids = [row["id"] for row in rows_of(folder / "labels.csv")]
+    assert ids == [*map(str, range(100, 120)), *(f"q{i}" for i in range(20))]
+    write_table(folder / "new.csv", blob(0, 1, 2), ["100"])
+    assert main([*go_on.split(), "-q"]) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -330,6 +354,7 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
         ("{0}/old.csv --insert {0}/new.csv", "--insert changes a model"),
         ("--model {0}/old.csv --insert {0}/new.csv", "old.csv: give a name in .h5"),
         ("--model {0}/plain.h5 --insert {0}/new.csv", "plain.h5: has no prediction"),
+        ("--model {0}/bare.h5 --insert {0}/new.csv", "bare.h5: has no forest to go on"),
         ("--model {0}/foreign.h5 --insert {0}/new.csv", "foreign.h5: exists, and is "
          "not a cluster file that mndmst has written"),
         ("", "give POINTS, or a model by --model"),
@@ -341,6 +366,9 @@ def test_only_a_model_goes_on(
     run(f"hdbscan {folder}/old.csv -o {folder}/plain.h5 {SIZE}")
     with h5py.File(folder / "foreign.h5", "w") as file:
         file["labels"] = [0]
+    shutil.copy(folder / "model.h5", folder / "bare.h5")
+    with h5py.File(folder / "bare.h5", "r+") as file:
+        del file["version"]
     capsys.readouterr()
     assert main(["hdbscan", *words.format(folder).split(), "-q"]) == 1
     assert message.format(folder) in capsys.readouterr().err
@@ -364,11 +392,13 @@ def test_only_a_model_goes_on(
         ("parameters", '{"min_cluster_size": -1, "min_samples": 3}'),
         ("parameters", '{"metric": "cosine"}'),
         ("given_params", '{"p": 3}'),
+        ("given_params", "[3]"),
         ("metric_params", '{"p": 3}'),
         ("metric", "other"),
         ("metric", "precomputed"),
         ("non_finite", "other"),
         ("next_point", np.uint64(2**64 - 1)),
+        ("next_point", np.uint64(41)),
         ("point_version", np.uint64(2**64 - 1)),
     ],
 )

@@ -1,11 +1,13 @@
 """Points that change: each version has the forest of a fresh search of its points."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
-from mndmst.points.versions import followed_forest
+from mndmst.points.versions import followed_forest, point_parts
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 SQUARE = np.array([[0.0, 0], [1, 0], [0, 1], [4, 4]])
@@ -211,6 +213,66 @@ def test_a_batch_of_at_most_a_share_of_the_points_is_followed(search, share):
     for inserted, is_followed in ((10, True), (11, False)):
         batch = version.check(remove=range(10), insert=points[:inserted])
         assert (version.changed(batch).followed is not None) == is_followed
+
+
+NORMAL = np.random.default_rng(4).normal(size=(700, 2))
+
+
+@pytest.mark.parametrize(
+    ("rule", "points", "remove", "insert"),
+    [
+        pytest.param(ForestRule(alpha=0.5), NORMAL, [], NORMAL[:1], id="alpha"),
+        pytest.param(ForestRule("canberra"), NORMAL, [], NORMAL[:1], id="no norm"),
+        pytest.param(ForestRule(), NORMAL[:512], [], NORMAL[:1], id="few points"),
+        pytest.param(ForestRule(min_samples=698), NORMAL, [0, 1], None, id="few left"),
+        pytest.param(ForestRule(), NORMAL * 1e-180, [], NORMAL[:1], id="tiny points"),
+        pytest.param(ForestRule(), NORMAL, [], NORMAL[:1] * 1e-180, id="a tiny point"),
+    ],
+)
+def test_what_no_forest_follows_is_searched_afresh(rule, points, remove, insert):
+    version = PointVersion.first(points, rule)
+    version = version.changed(version.check(remove=remove, insert=insert))
+    assert version.followed is None
+    fresh = rule.forest_of(version.points).forest
+    assert version.forest.weight.tobytes() == fresh.weight.tobytes()
+
+
+@pytest.mark.parametrize("search", ["tree", "product"])
+def test_a_batch_that_too_many_points_reach_is_searched_afresh(search, monkeypatch):
+    monkeypatch.setattr(followed_forest, "LEAST_REACHED", 0)
+    monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
+    version = PointVersion.first(np.tile(NORMAL, 5), ForestRule(search=search))
+    version = version.changed(version.check(remove=[3]))
+    assert version.followed is None
+    assert same_forest(version)
+
+
+@pytest.mark.parametrize("search", ["tree", "product"])
+def test_edges_of_points_that_reach_too_many_are_found_in_rounds(search, monkeypatch):
+    monkeypatch.setattr(followed_forest, "LEAST_REACHED", 650)
+    monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
+    monkeypatch.setattr(followed_forest, "LISTED_BALL", 1e60)
+    points = np.tile(NORMAL, 5)
+    version = PointVersion.first(points, ForestRule(min_samples=3, search=search))
+    follows_all(version, [([3], points[:1] / 2), (range(9), [])], monkeypatch)
+
+
+def test_threads_merge_the_edges_that_each_has_found(monkeypatch):
+    monkeypatch.setattr(point_parts, "SEARCHES", 1)
+    version = PointVersion.first(NORMAL, ForestRule(min_samples=3, threads=4))
+    batches = [(range(90), NORMAL[:50] + 0.1), ([5], NORMAL[:2] / 2)]
+    follows_all(version, batches, monkeypatch)
+
+
+@pytest.mark.parametrize("search", ["tree", "product"])
+def test_the_memory_of_a_followed_forest_is_that_of_its_arrays(search, monkeypatch):
+    points = np.tile(NORMAL, 5)
+    version = PointVersion.first(points, ForestRule(min_samples=3, search=search))
+    followed = follows_all(version, [([3], points[:2] + 0.1)], monkeypatch).followed
+    stored = len(pickle.dumps(followed)) - len(pickle.dumps(followed.point_forest))
+    if search == "product":  # it reads the version's points
+        stored -= points.nbytes
+    assert followed.nbytes == pytest.approx(stored, rel=0.15)
 
 
 def test_a_cluster_goes_and_comes_back(monkeypatch):
