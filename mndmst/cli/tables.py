@@ -2,7 +2,8 @@
 
 import csv
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,16 +30,23 @@ def read_array(path: Path) -> np.ndarray:
 
 def _load_array(path: Path) -> np.ndarray:
     """Return the array in an .npy file, or raise InputError."""
+    with _read_as(path, "an .npy file", ValueError):
+        array: np.ndarray = np.load(path, allow_pickle=False)
+    return array
+
+
+@contextmanager
+def _read_as(path: Path, kind: str, damaged: type[Exception]) -> Iterator[None]:
+    """Raise InputError if a block cannot read a file, or finds it `damaged`."""
     try:
         state_of(path)
-        array: np.ndarray = np.load(path, allow_pickle=False)
+        yield
     except MndmstError:
         raise
     except (FileNotFoundError, PermissionError) as error:
         raise unreadable(path, error) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: is not an .npy file ({error})") from error
-    return array
+    except (OSError, damaged) as error:
+        raise InputError(f"{path}: is not {kind} ({error})") from error
 
 
 def read_columns(
@@ -97,17 +105,12 @@ def _read_table(path: Path, texts: Iterable[str] = ()) -> Any:
     """Return a table, in CSV with columns `texts` as texts; or raise InputError."""
     module = _module(path)
     arrow = optional("pyarrow", "serve", "Tables need")
-    try:
-        state_of(path)
+    with _read_as(path, "a table", arrow.ArrowException):
         if path.suffix != ".csv":
             return module.read_table(path)
         types = dict.fromkeys(texts, arrow.string())
         options = module.ConvertOptions(column_types=types)
         return module.read_csv(path, convert_options=options)
-    except (FileNotFoundError, PermissionError) as error:
-        raise unreadable(path, error) from error
-    except (OSError, arrow.ArrowException) as error:
-        raise InputError(f"{path}: is not a table ({error})") from error
 
 
 def _column(path: Path, table: Any, name: str) -> Any:

@@ -26,7 +26,6 @@ from ..io.formats.matrix_values import (
     MatrixValues,
     check_square,
     check_values,
-    distances_note,
 )
 from ..io.formats.packed_files import readable, unpacked_suffix
 from ..io.formats.point_columns import names_of
@@ -173,11 +172,9 @@ def _read_alleles(path: Path, picked: Sequence[str]) -> PointTable:
 def _of_matrix(path: Path, matrix: np.ndarray, values: MatrixValues) -> PointTable:
     """Return a square array of values that are not distances, with a note on them."""
     check_square(matrix, f"{path}: ")
-    check_values(f"{path}: ", matrix, values)
-    note = f"{values.noun}s of {counted(len(matrix), 'point')}"
-    return PointTable(
-        matrix, notes=(f"{path}: {note}; {distances_note(values, matrix)}",)
-    )
+    further = check_values(f"{path}: ", matrix, values)
+    note = f"{path}: {values.noun}s of {counted(len(matrix), 'point')}; {further}"
+    return PointTable(matrix, notes=(note,))
 
 
 def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:

@@ -24,7 +24,7 @@ from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import DISTANCE_MATRIX_COPIES, DISTANCE_TEXT_COPIES
 from ..memory_limit import check_room
-from .matrix_values import DISTANCES, MatrixValues, check_values, distances_note
+from .matrix_values import DISTANCES, MatrixValues, check_values
 from .packed_files import read_bytes
 from .point_columns import is_id
 from .table_columns import NUMBER, TEXT, titled
@@ -331,10 +331,10 @@ def _checked(
         row, column = matrix[i, :i], matrix[:i, i]
         np.copyto(row, column, where=np.isnan(row))
         np.copyto(column, row, where=np.isnan(column))
-    check_values(f"{path}: ", matrix, values, names)
+    further = check_values(f"{path}: ", matrix, values, names)
     named = "without names" if names is None or default else "with names"
     note = f"{values.noun}s of {counted(n, 'point')} {named}: {shape}"
-    if further := distances_note(values, matrix):
+    if further:
         note += f"; {further}"
     return DistanceTable(matrix, None if default else names, note)
 

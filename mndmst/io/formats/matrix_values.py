@@ -86,12 +86,15 @@ def check_values(
     matrix: np.ndarray,
     values: MatrixValues,
     names: Sequence[str] | None = None,
-) -> None:
-    """Refuse values out of range, another diagonal and a matrix that is not symmetric.
+) -> str:
+    """Return a note on the distances computed from values; "" if they are distances.
 
-    Messages begin with `source`, and name both points of a pair by `names`, if given.
+    Raises InputError for values out of range, another diagonal and a matrix that is not
+    symmetric. Messages begin with `source`, and name both points of a pair by `names`,
+    if given.
     """
     noun = values.noun
+    least, negative = values.most, 0
 
     def label(i: int) -> str:
         return f"{i}" if names is None else titled(names[i][:60])
@@ -130,6 +133,15 @@ def check_values(
                 f"{source}the {noun}s of {pair(j, i)} differ: {row[j]:g} below the "
                 f"diagonal, {column[j]:g} above it. Give a symmetric matrix."
             )
+        least = min(least, row.min(initial=least))
+        negative += int(np.count_nonzero(row < 0))
+    if not values.formula:
+        return ""
+    largest = float(values.distances(np.array([least]))[0])
+    note = f"distances {values.formula} up to {largest:.3g}"
+    if negative:
+        note += f"; {counted(negative, 'pair')} with a negative {noun}"
+    return note
 
 
 def _other_remedy(values: MatrixValues, diagonal: np.ndarray) -> str:
@@ -142,18 +154,3 @@ def _other_remedy(values: MatrixValues, diagonal: np.ndarray) -> str:
         "Give distances, not similarities, and 0 on the diagonal; of similarities "
         "partition --maximum takes the largest."
     )
-
-
-def distances_note(values: MatrixValues, matrix: np.ndarray) -> str:
-    """Return a note on the distances computed from values; "" if they are distances."""
-    if not values.formula:
-        return ""
-    least, negative = np.inf, 0
-    for i in range(1, len(matrix)):
-        row = np.asarray(matrix[i, :i], np.float64)
-        least, negative = min(least, row.min()), negative + int((row < 0).sum())
-    largest = float(values.distances(np.array([least]))[0])
-    note = f"distances {values.formula} up to {largest:.3g}"
-    if negative:
-        note += f"; {counted(negative, 'pair')} with a negative {values.noun}"
-    return note
