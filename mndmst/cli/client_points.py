@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..host.errors import has_points
+from ..host.errors import about, has_points
 from ..host.option_types import whole
 from .options import add_file, add_overwrite, add_table_output
 from .parser import Parser
@@ -165,15 +165,22 @@ def _load(service: "Service", arguments: argparse.Namespace) -> None:
 
 
 def _insert(points: "Points", arguments: argparse.Namespace) -> None:
+    from ..host.progress import notice
     from .tables import read_point_ids, read_points
 
-    table, ids = read_points(arguments.file, arguments.id_column)
+    file, id_column = arguments.file, arguments.id_column
+    table, ids = read_points(file, id_column)
     removed = None
     if arguments.remove is not None:
         removed = read_point_ids(arguments.remove)
-    found = points.update(
-        insert=table, ids=ids, remove=removed, version=arguments.for_version
-    )
+    taken = (*points.coordinates, id_column)
+    names = getattr(table, "column_names", ()) if points.coordinates else ()
+    if left_out := [name for name in names if name not in taken]:
+        notice(f"{file}: left out: {', '.join(left_out)}")
+    with about(file):
+        found = points.update(
+            insert=table, ids=ids, remove=removed, version=arguments.for_version
+        )
     which = ""
     if ids is None and len(found.ids):
         which = f" ids={found.ids[0]}-{found.ids[-1]}"
@@ -223,7 +230,9 @@ def _forest(points: "Points", arguments: argparse.Namespace) -> None:
 def _predict(points: "Points", arguments: argparse.Namespace) -> None:
     from .tables import read_points
 
-    _write(points.predict(read_points(arguments.file)[0]), arguments)
+    with about(arguments.file):
+        found = points.predict(read_points(arguments.file)[0])
+    _write(found, arguments)
 
 
 def _neighbours(points: "Points", arguments: argparse.Namespace) -> None:
@@ -233,7 +242,8 @@ def _neighbours(points: "Points", arguments: argparse.Namespace) -> None:
     from .tables import read_points
 
     count = arguments.count
-    found = points.neighbours(read_points(arguments.file)[0], count)
+    with about(arguments.file):
+        found = points.neighbours(read_points(arguments.file)[0], count)
     rows = np.repeat(np.arange(len(found.ids)), count)
     columns = {
         "row": rows,

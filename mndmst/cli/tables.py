@@ -76,14 +76,15 @@ def read_columns(
 def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
     """Return the points in a table or an .npy file, and the column `ids` of a table.
 
-    Raises InputError if the file cannot be read, or has no such column.
+    Raises InputError if the file cannot be read, or has no points or no such column.
     """
-    if path.suffix == ".npy":
-        if ids is not None:
-            raise ConfigError(f"{path}: is an array, which has no column {ids!r}")
-        return _load_array(path), None
-    table = _read_table(path)
-    return table, None if ids is None else _column(path, table, ids)
+    is_array = path.suffix == ".npy"
+    if is_array and ids is not None:
+        raise ConfigError(f"{path}: is an array, which has no column {ids!r}")
+    points = _load_array(path) if is_array else _read_table(path)
+    if not points.shape or points.shape[0] == 0:
+        raise InputError(f"{path}: holds no points. Give one a row.")
+    return points, None if ids is None else _column(path, points, ids)
 
 
 def read_point_ids(path: Path) -> np.ndarray:

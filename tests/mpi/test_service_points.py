@@ -67,6 +67,10 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert [row["id"] for row in found] == [str(id) for id in range(60, 80)]
         near = pings.neighbours([[40, 0]], 2)
         assert near.ids.tolist()[0][0] == 60 and near.distances.tolist() == [[0, 1]]
+        (tmp_path / "bad.csv").write_text("x,y,id\n1,2,7\n3,,8\n")
+        said = client(service, "insert", "pings", tmp_path / "bad.csv").stderr
+        assert f"{tmp_path}/bad.csv: left out: id\n" in said  # without --id-column
+        assert f"{tmp_path}/bad.csv: y has 1 missing value at position 1" in said
         assert client(service, "remove", "pings", 100).stdout == "version=3\n"
         assert client(service, "list").stdout == (
             "g version=0\npings version=3 points=79 clusters=3\n"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mndmst.cli.tables import read_columns, read_point_ids, read_points
@@ -102,6 +103,16 @@ def test_an_id_that_is_not_an_integer_from_0_on_is_refused(
     (tmp_path / "gone.csv").write_text(f"id\n3\n{word}\n")
     with pytest.raises(InputError, match=rf"gone.csv: '{word}' is not an id of points"):
         read_point_ids(tmp_path / "gone.csv")
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.npy"])
+def test_a_file_without_points_is_refused(tmp_path: Path, name: str) -> None:
+    if name.endswith("csv"):
+        (tmp_path / name).write_text("x,y\n")
+    else:
+        np.save(tmp_path / name, np.empty((0, 2)))
+    with pytest.raises(InputError, match=f"{name}: holds no points. Give one a row"):
+        read_points(tmp_path / name)
 
 
 def test_a_file_without_ids_is_refused(tmp_path: Path) -> None:
