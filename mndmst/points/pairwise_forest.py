@@ -578,4 +578,4 @@ def _with_single_trees(of_finite: PointForest, finite: np.ndarray) -> PointFores
     labels[finite] = point[forest.labels]
     src, dst = point[forest.src], point[forest.dst]
     forest = Forest(src, dst, forest.weight, labels)
-    return replace(of_finite, forest=forest, radius=None)
+    return replace(of_finite, forest=forest, radius=None, neighbours=None)

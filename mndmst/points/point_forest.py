@@ -46,6 +46,7 @@ from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .search.equal_points import Coordinates, join_equal
 from .search.neighbours import Neighbours
 from .search.point_search import PointSearch
+from .search.product_search import ProductSearch
 from .search.remote_points import MpiPoints
 from .search.search_choice import (
     SAMPLES,
@@ -97,6 +98,8 @@ class PointForest:
     # float64, by point: the norm's distance to the `min_samples`-th neighbour, at least
     # the first, where a search on the host has found it
     radius: np.ndarray | None = field(default=None, repr=False)
+    # uint32, by point: the nearest points, where products have found them
+    neighbours: np.ndarray | None = field(default=None, repr=False)
 
 
 def points_forest(
@@ -151,7 +154,7 @@ def points_forest(
     device_tree = not approximate and suits_device(coordinates, min_samples)
     choice = choose_search(coordinates, metric, search, k, device_tree=device_tree)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    edges = radius = None
+    edges = radius = listed = None
     if choice.name == "device-tree":
         edges = _device_forest(coordinates, metric, min_samples, reporter)
     if edges is None:
@@ -166,17 +169,20 @@ def points_forest(
         def coordinates_at(positions: np.ndarray) -> np.ndarray:
             return coordinates.of(made.point[positions])
 
-        joined, certified, near = _join(
+        joined, certified, near, positions = _join(
             made, coordinates_at, k, min_samples, team, reporter, approximate
         )
         edges = TreeEdges(joined.weight, joined.key, certified)
         if coordinates.scale.factor == 1:
             radius = np.empty(n)
             radius[made.point] = near
+            if positions is not None:
+                listed = np.empty_like(positions)
+                listed[made.point] = made.point[positions]
 
     exact = not approximate or edges.certain == n - 1
     found = _forest_of_edges(edges, coordinates, metric, exact, choice.name, team)
-    return replace(found, radius=radius)
+    return replace(found, radius=radius, neighbours=listed)
 
 
 def _forest_of_edges(
@@ -308,7 +314,7 @@ def distributed_forest(
         most = max(1, min(distribution.batch, BATCH_BYTES // (8 * local.dimensions)))
         remote = MpiPoints(owners, local, most)
         made = make_search(local, team, reporter.rows, remote)
-        edges, certified, _ = _join(
+        edges, certified, *_ = _join(
             made, local.coordinates, k, min_samples, team, reporter
         )
         owners.free()
@@ -358,11 +364,12 @@ def _join(
     threads: Threads,
     reporter: SearchReporter,
     approximate: bool = False,
-) -> tuple[PointEdges, int, np.ndarray]:
+) -> tuple[PointEdges, int, np.ndarray, np.ndarray | None]:
     """Return a part of the forest's edges on each rank. Collective.
 
     Only their weights and keys are valid, not the ends. Also returns the number of
-    edges that this rank has certified, and its points' `PointForest.radius`.
+    edges that this rank has certified, its points' `PointForest.radius`, and the
+    positions of their neighbours if products have found them.
     """
     point, remote = search.point, search.remote
     neighbours = search.neighbours(k, min_samples)
@@ -378,10 +385,14 @@ def _join(
     joined, known, parent = join_certified(
         neighbours, point, bound_inside, inside, min_samples, threads
     )
+    positions = None
+    if isinstance(search, ProductSearch):
+        positions = neighbours.positions
     del neighbours  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
-        return PointEdges.concatenate([certified, known]), len(certified.a), radius
+        edges = PointEdges.concatenate([certified, known])
+        return edges, len(certified.a), radius, positions
     vertex = np.empty_like(parent)
     local_count = name_components(parent, vertex)
     vertex += np.uint32(remote.ranks.exscan(local_count))
@@ -393,7 +404,7 @@ def _join(
     report = reporter.components
     rounds = BoruvkaRounds(search, cores, lower_bound, vertex, count, report)
     edges = PointEdges.concatenate([certified, rounds.finish(known)])
-    return edges, len(certified.a), radius
+    return edges, len(certified.a), radius, positions
 
 
 def _split_by_owner(

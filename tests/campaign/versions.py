@@ -15,7 +15,9 @@ from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.point_files import uuid_of
 from mndmst.points.versions import followed_forest
 from mndmst.points.versions.followed_forest import LEAST_POINTS
+from mndmst.points.versions.point_parts import TreePart
 from mndmst.points.versions.point_version import ForestRule, PointVersion
+from mndmst.points.versions.product_part import ProductPart
 
 from .case import expect, numbers
 
@@ -42,11 +44,15 @@ def check(draw: random.Random, folder: Path) -> str:
     # More batches are followed than a user's, and by all paths
     limits = {
         "LARGEST_SHARE": draw.choice(SHARES),
-        "CHEAP": draw.choice(CHEAP),
         "MOST_REACHED": draw.choice((1, 512)),
         "LEAST_REACHED": draw.choice(REACHED),
     }
-    with patch.multiple(followed_forest, **limits):
+    cheap = draw.choice(CHEAP)
+    with (
+        patch.multiple(followed_forest, **limits),
+        patch.object(TreePart, "cheap", cheap),
+        patch.object(ProductPart, "cheap", cheap),
+    ):
         if draw.random() < 0.5:
             return check_forest(draw)
         return check_estimator(draw, folder)

@@ -21,6 +21,7 @@ alone, which are listed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from ...host.cores import core_count
 from ...kernels.kruskal import component_labels
 from ...kernels.threads import Threads
 from ..coordinates import point_coordinates
+from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import (
     LAST_KEY,
     PointEdges,
@@ -53,16 +55,23 @@ from ..kernels.changed_points import (
     write_next_forest,
 )
 from ..kernels.changed_products import PartVertices
+from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, Norm, from_norm, prepared
 from ..point_forest import PointForest
 from ..scale import extremes, scale_for
 from ..search.build_tree import build_tree
 from ..search.equal_points import Coordinates
-from ..search.point_search import PointSearch, TreeSearch
-from ..search.product_search import ProductSearch
+from ..search.point_search import TreeSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import choose_search
+from .kept_lists import (
+    NEAR_SAMPLE,
+    listed_between,
+    near_distance,
+    rearranged_lists,
+    write_lists,
+)
 from .point_parts import PointPart, TreePart
 from .product_part import ProductPart
 
@@ -82,8 +91,6 @@ MOST_REACHED, LEAST_REACHED = 512, 1 << 16
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
 COMMON, SAMPLED = 0.999, 1 << 13
-# Searches of a round; one component may need more.
-CHEAP = 1 << 12
 PAIRS = 1 << 12  # of points whose distances are computed at once
 
 
@@ -96,6 +103,15 @@ def pays(batch: int, points: int, search: str) -> bool:
     if search == "product":
         share = min(share, LARGEST_SHARE_OF_PRODUCTS)
     return points > LEAST_POINTS and share * batch <= points
+
+
+class Reached(NamedTuple):
+    """Pairs of a changed point, which is removed or new, and a position near to it."""
+
+    point: np.ndarray  # its index among the changed points
+    position: np.ndarray  # uint32
+    distance: np.ndarray  # float64
+    reach: np.ndarray  # float64, by position: all pairs up to this distance are here
 
 
 @dataclass(frozen=True)
@@ -116,6 +132,7 @@ class FollowedForest:
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
     # first; -1 for removed points
     radius: np.ndarray
+    lists: NeighbourLists | None  # in products; a tree finds neighbours in less time
     # uint32, by position: the other end of its edge towards the root of the forest; its
     # own position for the root and for removed points
     up: np.ndarray
@@ -126,9 +143,21 @@ class FollowedForest:
     def nbytes(self) -> int:
         """Bytes of all arrays beside the forest; versions may share some."""
         arrays = [self.row, self.position, self.radius, self.up, self.up_weight]
+        arrays += self.lists or ()
         for part in self.parts:
             arrays += part.arrays
         return sum(array.nbytes for array in arrays)
+
+    @property
+    def neighbours(self) -> np.ndarray | None:
+        """The `PointForest.neighbours` of the version."""
+        if self.lists is None:
+            return None
+        listed = self.lists.position[self.position]
+        is_missing = listed == NO_POSITION
+        rows = self.row[np.where(is_missing, 0, listed)]
+        rows[is_missing] = NO_POSITION
+        return rows
 
     @classmethod
     def of(
@@ -153,21 +182,22 @@ class FollowedForest:
             return None
         listed = order + FURTHER
         choice = choose_search(coordinates, metric, search, listed, device_tree=True)
-        norm, others = METRICS[metric].norm, RemotePoints(len(points))
+        norm, lists = METRICS[metric].norm, None
         part: PointPart
-        searched: PointSearch
         if choice.name in ("tree", "device-tree"):
             tree = build_tree(coordinates.all(), norm, team)
-            part, searched = TreePart(tree, metric), TreeSearch(tree, others, team)
+            part, radius = TreePart(tree, metric), point_forest.radius
+            if radius is None:
+                others = RemotePoints(len(points))
+                radius = TreeSearch(tree, others, team).neighbours(order, order).cores
+            else:
+                radius = radius[part.point]
         elif choice.name == "product":
             part = ProductPart.first(points, metric, team)
-            searched = ProductSearch(part.products(team), part.point, others, team)
+            lists = part.lists(order, point_forest.neighbours, team)
+            radius = lists.distance[:, order - 1].copy()
         else:
             return None
-        if point_forest.radius is None:
-            radius = searched.neighbours(order, order).cores
-        else:
-            radius = point_forest.radius[part.point]
         position = np.empty(len(points), np.uint32)
         position[part.point] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
@@ -188,6 +218,7 @@ class FollowedForest:
             part.point,
             position,
             radius,
+            lists,
             up,
             up_weight,
             point_forest,
@@ -207,17 +238,43 @@ class FollowedForest:
         inserted = self._prepared(points[total - new :])
         if scale_for(METRICS[self.metric].norm, *extremes(inserted)).factor != 1:
             return None
-        gone = self._prepared(old[removed])
-        reached = self._reached(np.concatenate([gone, inserted]), self.radius)
+        is_gone = np.zeros(len(self.radius), np.bool_)
+        is_gone[self.position[removed]] = True
+        is_affected, lists = np.zeros_like(is_gone), None
+        if self.lists is None:
+            changed = np.concatenate([self._prepared(old[removed]), inserted])
+            reached = self._reached(changed, self.radius)
+        else:
+            lists = NeighbourLists(*(column.copy() for column in self.lists))
+            remove_listed(lists, is_gone, self.radius, is_affected)
+            reached = self._near_new(old, inserted, lists.complete)
         if reached is None:
             return None
-        query, position, distance = reached
-        affects = (distance < self.radius[position]) | (query < len(removed))
-        is_affected = np.zeros(len(self.radius), np.bool_)
+        position = reached.position
+        affects = reached.distance < self.radius[position]
+        if lists is None:
+            affects |= reached.point < len(removed)
         is_affected[position[affects]] = True
-        is_affected[self.position[removed]] = False
-        change = _Change(self, removed, points, inserted, is_affected)
+        is_affected[is_gone] = False
+        change = _Change(self, removed, points, inserted, is_affected, lists, reached)
         return change.forest()
+
+    def _near_new(
+        self, old: np.ndarray, inserted: np.ndarray, complete: np.ndarray
+    ) -> Reached | None:
+        """Return the positions that list new points, and more that are near to these.
+
+        None if there are many. `complete` is that of the lists.
+        """
+        near = np.flatnonzero(self.radius[:NEAR_SAMPLE] >= 0)
+        if len(near) and len(inserted):
+            sample = self._prepared(old[self.row[near]])
+            further = near_distance(inserted, sample, len(self.position))
+            reach = np.where(complete < 0, complete, np.maximum(complete, further))
+            reached = self._reached(inserted, reach)
+            if reached is not None:
+                return reached
+        return self._reached(inserted, complete.copy())
 
     def _prepared(self, points: np.ndarray) -> np.ndarray:
         values = np.ascontiguousarray(points, np.float64)
@@ -232,10 +289,8 @@ class FollowedForest:
             for part, begin, end in zip(self.parts, starts, ends, strict=True)
         ]
 
-    def _reached(
-        self, points: np.ndarray, reach: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return indices of points, positions that reach them, and distances.
+    def _reached(self, points: np.ndarray, reach: np.ndarray) -> Reached | None:
+        """Return the pairs of points and positions within the reach of these.
 
         None if there are many.
         """
@@ -248,7 +303,7 @@ class FollowedForest:
             query, position, distance = reached
             found.append((query, position + np.uint32(at.start), distance))
         query, position, distance = map(np.concatenate, zip(*found, strict=True))
-        return query, position, distance
+        return Reached(query, position, distance, reach)
 
     def _nearest(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and positions of the k nearest points, ascending."""
@@ -275,6 +330,8 @@ class _Change:
         points: np.ndarray,
         inserted: np.ndarray,
         is_affected: np.ndarray,
+        lists: NeighbourLists | None,
+        reached: Reached,
     ) -> None:
         self.before, self.points = before, points
         self.norm = METRICS[before.metric].norm
@@ -288,19 +345,39 @@ class _Change:
         lost, weighed = self._edges_at(is_affected)
         # By position, in whose order near queries search together
         affected = np.flatnonzero(is_affected)
-        after, moved = self._rearranged(inserted, lost)
-        self.after = after
+        self.after, moved, rearranged = self._rearranged(inserted, lost)
+        after = self.after
         first_new = len(points) - len(inserted)
         self.new = np.sort(after.position[first_new:])
         self.affected = moved(affected)
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
         order = max(before.min_samples, 1)
-        k = min(order + 1 + FURTHER, len(points))
-        distance, position = after._nearest(self._coordinates(self.targets), k)
         self.old_radius = after.radius[self.targets]  # NaN for new points
-        after.radius[self.targets] = distance[:, order]
-        self.listed_distance, self.listed = distance, position
+        if lists is None:
+            k = min(order + 1 + FURTHER, len(points))
+            distance, position = after._nearest(self._coordinates(self.targets), k)
+            after.radius[self.targets] = distance[:, order]
+            self.listed_distance, self.listed = distance, position
+            # By position: a target lists all nearer points
+            self.complete = np.zeros(len(after.row))
+            self.complete[self.targets] = distance[:, -1]
+        else:
+            lists = rearranged_lists(lists, moved, rearranged)
+            new = after.position[first_new + reached.point]
+            near = moved(reached.position)
+            insert_listed(lists, near, new, reached.distance)
+            short = self.targets[lists.position[self.targets, order - 1] == NO_POSITION]
+            k = lists.distance.shape[1] + 1
+            write_lists(lists, short, *after._nearest(self._coordinates(short), k))
+            after.radius[self.targets] = lists.distance[self.targets, order - 1]
+            self.listed_distance = lists.distance[self.targets]
+            self.listed = lists.position[self.targets]
+            self.complete = lists.complete
+            reach = rearranged(reached.reach, LARGEST)
+            reach[self.new] = lists.complete[self.new]
+            self.near = Reached(new, near, reached.distance, reach)
+            after = self.after = replace(after, lists=lists)
         self.cores = after.radius if before.min_samples else np.zeros(len(after.radius))
         self.lost = PointEdges.concatenate([
             self._lost_edges(lost), self._weighed_again(weighed, moved(weighed))
@@ -320,11 +397,16 @@ class _Change:
 
     def _rearranged(
         self, inserted: np.ndarray, lost: np.ndarray
-    ) -> tuple[FollowedForest, Callable[[np.ndarray], np.ndarray]]:
+    ) -> tuple[
+        FollowedForest,
+        Callable[[np.ndarray], np.ndarray],
+        Callable[[np.ndarray, np.ndarray | float], np.ndarray],
+    ]:
         """Return parts of the points after the batch; the edges are those before it.
 
         The radius of a new point is NaN. `lost` are positions whose upward edges go.
-        Second, a function from old positions to new ones.
+        Second, a function from old positions to new ones; third, one from a column by
+        old position, and its values of new points, to that by new position.
         """
         before = self.before
         radius, up = before.radius.copy(), before.up.copy()
@@ -370,9 +452,9 @@ class _Change:
 
         def rearranged(column: np.ndarray, new: np.ndarray | float) -> np.ndarray:
             """Return a column by old position by new one."""
-            later = np.empty(len(rows), column.dtype)
+            later = np.empty((len(rows), *column.shape[1:]), column.dtype)
             later[: len(alive)], later[len(alive) :] = column[alive], new
-            return np.append(column[:begin], later[order])
+            return np.concatenate([column[:begin], later[order]])
 
         after = replace(
             before,
@@ -385,7 +467,7 @@ class _Change:
             up=rearranged(moved(up), positions[len(alive) :]),
             up_weight=rearranged(before.up_weight, 0.0),
         )
-        return after, moved
+        return after, moved, rearranged
 
     def forest(self) -> FollowedForest:
         """Return the next forest."""
@@ -415,13 +497,17 @@ class _Change:
         vertex, count = core.contract(flagged, lower_bound)
         # Edges that a target does not list are no shorter than its longest listed one.
         # Only now: `contract` passes lower bounds on to other points.
-        furthest = self.listed_distance[:, -1]
-        lower_bound[self.targets] = np.maximum(lower_bound[self.targets], furthest)
+        np.maximum(lower_bound, self.complete, out=lower_bound)
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
+            known = core.between_components(vertex)
+            if after.lists is not None:
+                further = self._edges(*listed_between(after.lists, vertex))
+                further = further._replace(a=vertex[further.a], b=vertex[further.b])
+                known = PointEdges.concatenate([known, further])
             rounds = _Rounds(self, vertex, lower_bound, count, searching, ends, reach)
-            chosen = rounds.finish(core.between_components(vertex))
+            chosen = rounds.finish(known)
         dropped, new = core.replaced(chosen)
         return self._next(dropped, new)
 
@@ -469,7 +555,7 @@ class _Change:
         if not self.before.min_samples:
             return self.new
         old_radius = self.old_radius[: len(self.affected)]
-        incomplete = self.listed_distance[: len(self.affected), -1] < old_radius
+        incomplete = self.complete[self.affected] < old_radius
         return np.append(self.affected[incomplete], self.new)
 
     def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
@@ -545,6 +631,17 @@ class _Change:
         None if there are many.
         """
         after = self.after
+        if after.lists is not None:
+            new, near, distance, reach = self.near
+            others = searching[~np.isin(searching, self.new)]
+            reached = after._reached(self._coordinates(others), reach)
+            if reached is None:
+                return None
+            edges = PointEdges.concatenate([
+                self._edges(new, near, distance),
+                self._edges(others[reached.point], reached.position, reached.distance),
+            ])  # fmt: skip
+            return edges, reach
         # Few outliers would let walks visit far nodes
         sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
         last = int(COMMON * len(sample))
@@ -554,8 +651,8 @@ class _Change:
         reached = after._reached(values, reach)
         if reached is None:
             return None
-        query, position, distance = reached
-        return self._edges(searching[query], position, distance), reach
+        point = searching[reached.point]
+        return self._edges(point, reached.position, reached.distance), reach
 
 
 class _Core:
@@ -674,6 +771,8 @@ class _Rounds:
         self.of_vertex = np.empty(count, np.uint32)
         positions = np.sort(searching)
         self.sources = self._sources(positions)
+        # All edges of each position, and of each source, are known that are lighter
+        self.reach, self.complete = reach, change.complete[positions]
         group = np.searchsorted(self.points.begin, positions, "right")
         self.starts = _starts(group)
 
@@ -697,7 +796,7 @@ class _Rounds:
             first = PointEdges.empty(count)
             find_first_edges(known, self.of_vertex, first)
             if len(self.sources.point):
-                self._improve(self.sources, self.starts, first, True)
+                self._improve(self.sources, self.complete, self.starts, first, True)
             bound = self._lower_bounds(count)
             queries, groups = self._uncertain(
                 np.where(bound > first.weight, -np.inf, first.weight)
@@ -706,13 +805,14 @@ class _Rounds:
             of_vertex = self.points.of_vertex
             np.maximum(of_vertex, bound[self.of_vertex], out=of_vertex)
             component = self.of_vertex[self.points.vertex[queries]]
-            taking_part = _with_few_searches(np.bincount(component, minlength=count))
+            searches = np.bincount(component, minlength=count)
+            taking_part = _with_few_searches(searches, self.after.parts[0].cheap)
             search = taking_part[component]
             if search.any():
                 queries, component = queries[search], component[search]
                 sources, starts = self._sources(queries), _starts(groups[search])
-                self._improve(sources, starts, first, False)
                 lower_bound = self.points.lower_bound
+                self._improve(sources, lower_bound[queries], starts, first, False)
                 searched = np.maximum(lower_bound[queries], first.weight[component])
                 lower_bound[queries] = searched
             taking_part &= first.weight < np.inf
@@ -740,14 +840,21 @@ class _Rounds:
         return queries[:count], groups[:count]
 
     def _improve(
-        self, sources: EdgeSources, starts: np.ndarray, first: PointEdges, both: bool
+        self,
+        sources: EdgeSources,
+        complete: np.ndarray,
+        starts: np.ndarray,
+        first: PointEdges,
+        both: bool,
     ) -> None:
         """Search first edges from sources, within the bounds of one or both ends."""
         component, end = self.of_vertex[sources.vertex], 0
         listed = self.listed if both else np.full(len(self.listed), -np.inf)
         lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
-        if both:  # edges of new points have no bounds but the cores
+        if both:  # edges of new points have no other bounds
             lower_bound = self.change.cores
+            if self.after.lists is not None:
+                lower_bound = np.maximum(lower_bound, self.reach)
             of_vertex = np.full(len(of_vertex), -np.inf)
         team = Threads(self.after.threads or core_count())
         for part, at in self.after._parts():
@@ -763,7 +870,7 @@ class _Rounds:
                 of_vertex,
             )
             part.improve_first_edges(
-                vertices, sources, starts, component, first, both, team
+                vertices, sources, complete, starts, component, first, both, team
             )
 
 
@@ -774,13 +881,13 @@ def _starts(group: np.ndarray) -> np.ndarray:
     )
 
 
-def _with_few_searches(counts: np.ndarray) -> np.ndarray:
+def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:
     """Return for each component whether it joins another one in this round.
 
     Those with the most searches wait: others may join them.
     """
     order = np.argsort(counts, kind="stable")
-    few = np.cumsum(counts[order]) <= CHEAP
+    few = np.cumsum(counts[order]) <= cheap
     few[0] = True
     taking_part = np.empty(len(counts), np.bool_)
     taking_part[order] = few

@@ -41,6 +41,7 @@ class PointPart(Protocol):
     """
 
     search: str  # the name of the search, see `SearchChoice`
+    cheap: int  # searches of old points in a round; one component may need more
 
     @property
     def point(self) -> np.ndarray:
@@ -91,6 +92,7 @@ class PointPart(Protocol):
         self,
         vertices: PartVertices,
         sources: EdgeSources,
+        complete: np.ndarray,
         starts: np.ndarray,
         component: np.ndarray,
         first: PointEdges,
@@ -101,7 +103,8 @@ class PointPart(Protocol):
 
         `component` has the component of each source. Edges are within the bound of the
         source's component, or, if `both`, of one of both; those below the lower bound
-        of their other end may be left out. Sources from each index in `starts` to the
+        of their other end, or the weight `complete` of their source, may be left out.
+        Sources from each index in `starts` to the
         next are of one group.
         """
 
@@ -110,6 +113,7 @@ class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
     search = "tree"
+    cheap = 1 << 12
 
     def __init__(self, tree: PointTree, metric: str) -> None:
         self.tree, self.point, self.metric = tree, tree.point, metric
@@ -181,6 +185,7 @@ class TreePart:
         self,
         vertices: PartVertices,
         sources: EdgeSources,
+        complete: np.ndarray,
         starts: np.ndarray,
         component: np.ndarray,
         first: PointEdges,

@@ -159,8 +159,7 @@ class PointVersion:
         removed = self.point_ids.rows_of(batch.removed, "remove")
         if same and not len(removed) and not len(batch.ids):
             return replace(self, number=self.number + 1)
-        kept = np.delete(self.points, removed, axis=0)
-        points = np.concatenate([kept, batch.points]) if len(batch.ids) else kept
+        points = _changed_points(self.points, removed, batch.points)
         followed = None
         size, search = len(removed) + len(batch.ids), self.point_forest.search
         if same and pays(size, len(points), search):
@@ -178,3 +177,18 @@ class PointVersion:
             ),
             followed=followed,
         )
+
+
+def _changed_points(
+    points: np.ndarray, removed: np.ndarray, inserted: np.ndarray
+) -> np.ndarray:
+    """Return the points without some rows, and new ones after them."""
+    kept = np.delete(np.arange(len(points)), removed)
+    kind = np.result_type(points, inserted) if len(inserted) else points.dtype
+    changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
+    changed[len(kept) :] = inserted
+    if kind == points.dtype:  # `take` copies rows without a further array then
+        np.take(points, kept, axis=0, out=changed[: len(kept)], mode="clip")
+    else:
+        changed[: len(kept)] = points[kept]
+    return changed

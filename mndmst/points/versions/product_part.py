@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...kernels.threads import Threads
+from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
-from ..devices.point_products import PointArrays
+from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import EdgeSources
 from ..kernels.changed_products import (
@@ -19,15 +19,15 @@ from ..kernels.changed_products import (
     list_reached_columns,
 )
 from ..kernels.kd_tree import LEAF
+from ..kernels.neighbour_lists import NeighbourLists, fill_lists
 from ..metrics import prepared
+from ..point_forest import neighbours_to_list
 from ..search.product_search import ROWS, HostProducts, RoundedPoints, random_order
+from ..search.search_steps import no_report
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
 DIVIDED = ("euclidean", "cosine")
-# Sources that search together, in the order of their bounds: smaller ones exclude more
-# points.
-GROUP = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class ProductPart:
     """
 
     search = "product"
+    cheap = 1 << 7
     metric: str
     point: np.ndarray
     exact: PointArrays  # numbers are the version's rows
@@ -83,6 +84,29 @@ class ProductPart:
             exact = _prepared_points(points[rows], self.metric, point, row)
         rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
         return ProductPart(self.metric, point, exact, rounded)
+
+    def lists(
+        self, order: int, neighbours: np.ndarray | None, threads: Threads
+    ) -> NeighbourLists:
+        """Return the lists of neighbours, at least `order` of each point.
+
+        `neighbours` has them if they are known; see `PointForest`.
+        """
+        count = len(self.point)
+        if neighbours is None:
+            k = neighbours_to_list(0, order, count)
+            position = self.products(threads).nearest(k, no_report)[1]
+        else:
+            position_of = np.empty(count, np.uint32)
+            position_of[self.point] = np.arange(count, dtype=np.uint32)
+            position = neighbours[self.point]
+            listed = position != NO_POSITION
+            position[listed] = position_of[position[listed]]
+        distance, complete = np.empty(position.shape), np.empty(count)
+        lists = NeighbourLists(distance, position, complete)
+        ranges = each_range(threads.bounds(count, LEAF))
+        threads.run(fill_lists, self.exact, lists, *ranges)
+        return lists
 
     def moved(
         self, points: np.ndarray, row: np.ndarray, removed: np.ndarray
@@ -153,6 +177,7 @@ class ProductPart:
         self,
         vertices: PartVertices,
         sources: EdgeSources,
+        complete: np.ndarray,
         starts: np.ndarray,
         component: np.ndarray,
         first: PointEdges,
@@ -160,23 +185,17 @@ class ProductPart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        products = self.products(threads)
-        queries, rounded = products.queries(sources.points, sources.point)
-        bound = first.weight[component]
+        of_position = vertices.of_vertex[vertices.vertex]
         lower_bound = np.maximum(
             vertices.lower_bound, vertices.vertex_bound[vertices.vertex]
         )
-        order = np.argsort(bound, kind="stable").astype(np.uint32)
-        for begin in range(0, len(order), GROUP):
-            rows = order[begin : begin + GROUP]
-            most = bound[rows[-1]]
-            if both:
-                most = np.maximum(
-                    first.weight[vertices.of_vertex[vertices.vertex]], most
-                )
-            within = lower_bound <= most
-            columns = np.flatnonzero(within & ~np.isnan(self.rounded.bounds.half))
-            for tile in products.pair_tiles(rounded, rows, columns.astype(np.uint32)):
+        lower_bound[np.isnan(self.rounded.bounds.half)] = np.inf
+        products = self.products(threads)
+        queries, rounded = products.queries(sources.points, sources.point)
+
+        def improve(rows: np.ndarray, within: np.ndarray) -> None:
+            columns = np.flatnonzero(within).astype(np.uint32)
+            for tile in products.pair_tiles(rounded, rows, columns):
                 improve_by_products(
                     tile,
                     queries,
@@ -188,6 +207,22 @@ class ProductPart:
                     first,
                     int(both),
                 )
+
+        bound = first.weight[component]
+        order = np.argsort(bound, kind="stable").astype(np.uint32)
+        order = order[complete[order] <= bound[order]]
+        for begin in range(0, len(order), ROWS):
+            rows = order[begin : begin + ROWS]
+            within = lower_bound <= bound[rows[-1]]
+            own = component[rows]
+            if own.min() == own.max():
+                within &= of_position != own[0]
+            improve(rows, within)
+        if both:
+            bound = first.weight[of_position]
+            within = lower_bound <= bound
+            most = bound[within].max(initial=-np.inf)
+            improve(np.flatnonzero(complete <= most).astype(np.uint32), within)
 
     def products(self, threads: Threads) -> HostProducts:
         """Return the points as a search takes them."""

@@ -16,6 +16,8 @@
         numbers                  int64: the numbers of the clusters of `persistence`
         version/src, dst, weight the forest
         version/radius           float64: `PointForest.radius`; left out if not known
+        version/neighbours       uint32: `PointForest.neighbours`, row by row; left out
+                                 if not known
         version/point            int64: by row, the number of the point
         version/ids              ids of all points so far, if users gave them
 
@@ -57,6 +59,7 @@ from ..clusters.density_clusters import (
 )
 from ..clusters.parameters import PARAMETERS
 from ..clusters.prediction_file import REMAKE, StoredModel
+from ..devices.point_products import NO_POSITION
 from ..pairwise_forest import check_forest
 from ..point_forest import PointForest
 from .point_batch import PointIds
@@ -143,12 +146,25 @@ class StoredVersion:
             radius = column("version/radius", count).astype(np.float64, copy=False)
             if not (radius >= 0).all():
                 raise _damaged(model)
+        neighbours = None
+        if "version/neighbours" in file:
+            neighbours = column("version/neighbours").astype(np.uint32, copy=False)
+            order = max(rule.samples, 1)  # neighbours that no list lacks
+            if len(neighbours) % count or len(neighbours) < order * count:
+                raise _damaged(model)
+            neighbours = neighbours.reshape(count, -1)
+            is_known = neighbours < count
+            is_missing = neighbours == NO_POSITION
+            is_missing[:, :order] = False
+            if not (is_known | is_missing).all():
+                raise _damaged(model)
         forest = PointForest(
             Forest(src, dst, weight, labels),
             count_attribute(file, "certain"),
             flag_attribute(file, "exact"),
             model.search,
             radius,
+            neighbours,
         )
         # Points get the next numbers, so no removed one can be given again
         point_ids = PointIds(numbers, np.empty(0, np.int64), next_point)
@@ -213,6 +229,8 @@ def forest_columns(point_forest: PointForest) -> dict[str, np.ndarray]:
     }
     if point_forest.radius is not None:
         columns["version/radius"] = point_forest.radius
+    if point_forest.neighbours is not None:
+        columns["version/neighbours"] = point_forest.neighbours.ravel()
     return columns
 
 
@@ -266,6 +284,8 @@ class ChangedClusters:
             columns["version/ids"] = self.user_ids.given
         if (followed := self.version.followed) is not None:
             columns["version/radius"] = followed.radius[followed.position]
+            if (listed := followed.neighbours) is not None:
+                columns["version/neighbours"] = listed.ravel()
         return columns
 
 

@@ -16,7 +16,7 @@ from mndmst.__main__ import main
 from mndmst.api.forest import Forest
 from mndmst.io.file_access import write_attributes
 from mndmst.points.search.point_search import TreeSearch
-from mndmst.points.search.product_search import ProductSearch
+from mndmst.points.search.product_search import HostProducts
 
 CENTRES = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])
 SIZE = "--min-cluster-size 5 --min-samples 3"
@@ -387,6 +387,10 @@ def test_only_a_model_goes_on(
         ("version/point", np.full(40, -1)),
         ("version/radius", np.zeros(39)),
         ("version/radius", np.full(40, np.nan)),
+        ("version/neighbours", np.zeros(4 * 40 + 1, np.uint32)),
+        ("version/neighbours", np.zeros(2 * 40, np.uint32)),
+        ("version/neighbours", np.full(4 * 40, 40, np.uint32)),
+        ("version/neighbours", np.full(4 * 40, 2**32 - 1, np.uint32)),
         ("numbers", np.array([1 << 40])),
         ("parameters", '{"min_cluster_size": 5, "min_samples": 4}'),
         ("parameters", '{"min_cluster_size": -1, "min_samples": 3}'),
@@ -430,26 +434,31 @@ def core_distances(path: Path) -> bytes:
         return file["version/radius"][:].tobytes()
 
 
-@pytest.mark.parametrize("search", [TreeSearch, ProductSearch])
+@pytest.mark.parametrize(
+    ("name", "search", "of_all_points"),
+    [("tree", TreeSearch, "neighbours"), ("product", HostProducts, "nearest")],
+)
 def test_a_model_goes_on_from_the_core_distances_of_its_points(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    search: type[TreeSearch] | type[ProductSearch],
+    name: str,
+    search: type[TreeSearch] | type[HostProducts],
+    of_all_points: str,
 ) -> None:
     points = np.random.default_rng(6).normal(size=(700, 5))
     np.save(tmp_path / "old.npy", points[:-1])
     np.save(tmp_path / "new.npy", points[-1:])
     (tmp_path / "gone.txt").write_text("3\n")
-    name = "tree" if search is TreeSearch else "product"
     model, fresh = tmp_path / "model.h5", tmp_path / "fresh.h5"
     options = f"--prediction-data {SIZE} --search {name}"
     run(f"hdbscan {tmp_path}/old.npy -o {model} {options}")
     older = shutil.copy(model, tmp_path / "older.h5")
     with h5py.File(older, "r+") as file:
-        del file["version/radius"]
+        for known in {"radius", "neighbours"} & file["version"].keys():
+            del file["version"][known]
     files = f"--insert {tmp_path}/new.npy --remove {tmp_path}/gone.txt --search {name}"
     run(f"hdbscan --model {older} {files} --save {tmp_path}/now.npy")
-    monkeypatch.delattr(search, "neighbours")  # of all points
+    monkeypatch.delattr(search, of_all_points)
     run(f"hdbscan --model {model} {files} --forest {tmp_path}/forest.h5")
     monkeypatch.undo()
     run(f"hdbscan {tmp_path}/now.npy -o {fresh} {options} --forest {tmp_path}/fit.h5")

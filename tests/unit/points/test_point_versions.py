@@ -7,8 +7,10 @@ import pytest
 
 from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
+from mndmst.points.search.product_search import HostProducts
 from mndmst.points.versions import followed_forest, point_parts
 from mndmst.points.versions.point_version import ForestRule, PointVersion
+from mndmst.points.versions.product_part import ProductPart
 
 SQUARE = np.array([[0.0, 0], [1, 0], [0, 1], [4, 4]])
 
@@ -242,7 +244,7 @@ def test_a_batch_that_too_many_points_reach_is_searched_afresh(search, monkeypat
     monkeypatch.setattr(followed_forest, "LEAST_REACHED", 0)
     monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
     version = PointVersion.first(np.tile(NORMAL, 5), ForestRule(search=search))
-    version = version.changed(version.check(remove=[3]))
+    version = version.changed(version.check(insert=version.points[:1]))
     assert version.followed is None
     assert same_forest(version)
 
@@ -333,3 +335,47 @@ def test_products_of_many_small_batches_and_of_rows_that_are_mostly_gone(monkeyp
     batches += [(range(20, 150), []), (range(9), []), ([], points[:9] * 2)]
     version = PointVersion.first(points, ForestRule("cosine", 2, search="product"))
     follows_all(version, batches, monkeypatch)
+
+
+def near_to(points, count):
+    """Return points beside some others."""
+    return points[:count] + 0.01
+
+
+def test_lists_of_neighbours_are_complete_after_each_batch(monkeypatch):
+    random = np.random.default_rng(12)
+    points = random.normal(size=(700, 24))
+    version = PointVersion.first(points, ForestRule("euclidean", 3, search="product"))
+    for _ in range(6):
+        gone = random.choice(len(version.points), 60, replace=False)
+        inserted = near_to(version.points[::7], 40)
+        version = follows_all(version, [(gone, inserted)], monkeypatch)
+        lists, at = version.followed.lists, version.followed.position
+        differences = version.points[:, None] - version.points
+        distances = np.sqrt((differences**2).sum(axis=2))
+        np.fill_diagonal(distances, np.inf)
+        rows = version.followed.neighbours
+        listed = rows < len(rows)
+        assert listed[:, :3].all()
+        found = np.take_along_axis(distances, np.where(listed, rows, 0), axis=1)
+        np.testing.assert_allclose(lists.distance[at][listed], found[listed])
+        unlisted = distances.copy()
+        row, entry = np.nonzero(listed)
+        unlisted[row, rows[row, entry]] = np.inf
+        assert (unlisted.min(axis=1) >= lists.complete[at] * (1 - 1e-12)).all()
+
+
+def test_products_search_neighbours_of_new_points_alone(monkeypatch):
+    points = np.random.default_rng(3).normal(size=(900, 24))
+    version = PointVersion.first(points, ForestRule("euclidean", 3, search="product"))
+    searched = []
+    nearest = ProductPart.nearest
+
+    def count(part, queries, k, threads):
+        searched.append(len(queries))
+        return nearest(part, queries, k, threads)
+
+    monkeypatch.setattr(ProductPart, "nearest", count)
+    monkeypatch.delattr(HostProducts, "nearest")  # of all points
+    follows_all(version, [([5, 6], near_to(points, 3))], monkeypatch)
+    assert set(searched) == {3}
