@@ -80,8 +80,8 @@ class ClusteredPoints:
     def changed(self, change: PointsChange) -> "tuple[ClusteredPoints, VersionEvents]":
         """Return the next version, and what has become of the clusters.
 
-        Other core distances need a new search of all points. Raises InputError if the
-        batch does not suit this version; ConfigError if too few points would stay.
+        The batch was checked against `points`. Other core distances need a new search
+        of all points. Raises ConfigError if too few points would stay.
         """
         batch, rule = change.batch, change.rule or self.rule
         count = len(self.points.points) - len(batch.removed) + len(batch.ids)
