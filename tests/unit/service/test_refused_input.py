@@ -1,0 +1,97 @@
+"""Clients refuse wrong input before they ask, and ranks wrong uploads of changes."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+
+import mndmst
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.service.connection import Connection, ServiceError
+from mndmst.service.points_client import Points
+from mndmst.service.uploads import HeldUpload, read_batch
+
+NOWHERE = "grpc+tcp://127.0.0.1:1"  # an attempt to ask would be another error
+ONE, TWO = [[1.0, 2]], [[1.0, 2], [3, 4]]
+SRC = {"src": np.zeros(1, np.int64), "dst": np.ones(1, np.int64)}
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        ({}, "no changes; give insert or remove"),
+        ({"remove": [1], "ids": [2]}, "ids are for points to insert; give insert, too"),
+        ({"insert": TWO, "ids": [2]}, "ids: there are 1, and 2 points; give each"),
+        ({"insert": ONE, "ids": [0.5]}, "ids has type float64; give ids, which are"),
+        ({"remove": ["a"]}, "remove has .a. \\(str\\) at position 0; give numbers"),
+    ],
+)
+def test_a_batch_of_points(batch: dict[str, list], words: str) -> None:
+    points = Points(Connection(NOWHERE, "", None), "pings")
+    with pytest.raises(InputError, match=words):
+        points.update(**batch)
+
+
+def test_an_address_is_text_or_a_path() -> None:
+    with pytest.raises(ConfigError, match="address is 7000; give the text that mndmst"):
+        mndmst.connect(7000)
+    with pytest.raises(ConfigError, match=r"^web://a: is not an address of a service"):
+        mndmst.connect("web://a", "token")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"url": 7, "token_file": null}', r"\(it names no address\)"),
+        ('{"url": "grpc+tcp://127.0.0.1:1"}', r"\('token_file'\)"),
+        ("[]", "is not the address file of a service"),
+        ("{", "is not the address file of a service"),
+    ],
+)
+def test_a_file_of_no_address(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "address"
+    file.write_text(text)
+    with pytest.raises(InputError, match=words):
+        mndmst.connect(file)
+
+
+def test_a_token_file_that_is_gone(tmp_path: Path) -> None:
+    file = tmp_path / "address"
+    file.write_text(f'{{"url": "{NOWHERE}", "token_file": "{tmp_path}/token"}}')
+    with pytest.raises(ServiceError, match=f"its token file {tmp_path}/token is gone"):
+        mndmst.connect(file)
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({}, "no changes: give delete, set_weights, insert or some of them"),
+        ({"remove": SRC}, "remove is for points; give delete to remove edges"),
+        ({"insert": None}, "insert: no upload of src, dst, weight has come under that"),
+        ({"insert": SRC}, "insert: no upload of src, dst, weight has come under that"),
+        (
+            {"delete": {**SRC, "weight": np.ones(1)}},
+            "delete: no upload of src, dst has",
+        ),
+        (
+            {
+                "insert": {**SRC, "weight": np.ones(1, np.float32)},
+                "set_weights": {**SRC, "weight": np.ones(1, np.int64)},
+            },
+            "the weights have types float32 and int64; give one for all",
+        ),
+    ],
+)
+def test_a_batch_of_edges(
+    sent: Mapping[str, Mapping[str, np.ndarray] | None], words: str
+) -> None:
+    uploads = {
+        field: columns and HeldUpload(time.monotonic(), "a", columns, None)
+        for field, columns in sent.items()
+    }
+    with pytest.raises(InputError, match=words):
+        read_batch(uploads)
