@@ -109,8 +109,8 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
     before = stored.version(model, forest_rule)
     user_ids, removed, points = stored.user_ids, None, None
     if arguments.remove is not None:
+        ids = read_ids(arguments.remove, user_ids.name)
         with about(arguments.remove):
-            ids = read_ids(arguments.remove, user_ids.name)
             removed = user_ids.numbers_of(ids, before.ids)
     if arguments.insert is not None:
         table = _read_new(arguments, model)

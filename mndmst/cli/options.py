@@ -27,9 +27,24 @@ def add_flag(parser: Options, name: str, help: str) -> None:
     parser.add_argument(name, action="store_true", help=help)
 
 
+class _OneFile(argparse.Action):
+    """Store a path; a second one would replace it in silence."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "is given twice; name one file")
+        setattr(namespace, self.dest, values)
+
+
 def add_file(parser: Options, name: str, help: str, metavar: str = "FILE") -> None:
     """Add an option with a path."""
-    parser.add_argument(name, type=Path, metavar=metavar, help=help)
+    parser.add_argument(name, action=_OneFile, type=Path, metavar=metavar, help=help)
 
 
 def add_graph(parser: Parser) -> None:

@@ -20,7 +20,7 @@ from ...host.memory_costs import POINT_TEXT_COPIES, POINT_TYPED_COPIES
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
-from .packed_files import read_bytes, unpacked_suffix
+from .packed_files import read_bytes, read_text, unpacked_suffix
 from .point_columns import (
     PointColumns,
     choose_coordinates,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 CHECKED = 1 << 16  # points at a time
+REPLACEMENT = "\ufffd"  # in place of bytes that are not UTF-8
 # An id that is a number as it stands: 7, but not 007
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ID = re.compile(r"0|[1-9][0-9]{,18}")
@@ -251,8 +252,11 @@ class _Lines:
                     raise rounded_integer(f"{self.path}: ", row, int(words[i]), name)
 
     def ids(self, position: int) -> np.ndarray:
-        """Return a column as `ids_of_words` does."""
-        return ids_of_words([row[position] for _, row in self._rows()])
+        """Return a column as `ids_of_words` does; InputError if it is not UTF-8."""
+        words = [row[position] for _, row in self._rows()]
+        if any(REPLACEMENT in word for word in words):  # two ids may have become one
+            read_text(self.path, FREE_MEMORY, POINT_TEXT_COPIES)
+        return ids_of_words(words)
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of all lines, and which line of the text has them."""

@@ -60,8 +60,8 @@ class UserIds:
             return self
         if ids is None:
             raise InputError(
-                f"has no column of ids, and the points so far have ids, {self.name}. "
-                "Add the column."
+                f"has no column of ids, and the points so far have {self.name}. Add "
+                "this column."
             )
         if self.given is None:
             raise InputError(

@@ -280,6 +280,7 @@ FAULTS = [
     ("--insert {0}/far.csv", "of these: --columns lon,lat."),
     ("--insert {0}/none.csv", "none.csv: holds no points below the names of columns"),
     ("--insert {0}/word.csv", "word.csv: line 3 has \"one\" in column y, and a"),
+    ("--insert {0}/latin.csv", "latin.csv: is not UTF-8 (invalid start byte"),
     ("--insert {0}/nan.csv", "nan.csv: point 0 (from 0) has a coordinate that is not"),
     ("--insert {0}/new.csv --metric cosine", "--metric does not go with --model"),
     ("--insert {0}/new.csv --min-samples 99", "min_samples (99) must be at most"),
@@ -308,6 +309,7 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
     (folder / "far.csv").write_text("id,lon,lat\na,1,2\n")
     (folder / "none.csv").write_text("id,x,y\n")
     (folder / "word.csv").write_text("id,x,y\na,1,2\nb,1,one\n")
+    (folder / "latin.csv").write_bytes("id,x,y\nü,1,2\n".encode("latin-1"))
     (folder / "empty.txt").write_text("")
     (folder / "head.csv").write_text("id,day\n")
     capsys.readouterr()
@@ -317,6 +319,7 @@ def test_a_bad_batch_is_one_sentence_and_changes_nothing(
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 1
     assert message.format(folder) in error[0]
+    assert all(error[0].count(f"{path}: ") <= 1 for path in files)
     assert {path: path.read_bytes() for path in folder.iterdir()} == files
 
 
@@ -342,6 +345,15 @@ def test_ids_that_are_numbers_become_texts_beside_others(folder: Path) -> None:
     assert ids == [*map(str, range(100, 120)), *(f"q{i}" for i in range(20))]
     write_table(folder / "new.csv", blob(0, 1, 2), ["100"])
     assert main([*go_on.split(), "-q"]) == 1
+
+
+def test_a_second_table_of_new_points_does_not_replace_the_first(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = f"hdbscan --model {folder}/model.h5 " + f"--insert {folder}/new.csv " * 2
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert "--insert: is given twice; name one file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
