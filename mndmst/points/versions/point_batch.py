@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from operator import index
+from typing import Self
 
 import numpy as np
 
@@ -24,6 +25,42 @@ class PointBatch:
 
 
 @dataclass(frozen=True)
+class IdSet:
+    """Distinct ids, as ranges of consecutive ones, which are few if ids count on."""
+
+    first: np.ndarray  # int64, ascending
+    end: np.ndarray  # int64: larger by 1 than the last id of each range
+
+    @classmethod
+    def of(cls, ids: np.ndarray) -> Self:
+        """Return the set of distinct ids."""
+        none = np.empty(0, np.int64)
+        return cls(none, none).with_ids(ids)
+
+    def with_ids(self, ids: np.ndarray) -> Self:
+        """Return the set with further ids."""
+        ids = np.sort(ids)
+        at = np.searchsorted(self.first, ids)
+        first, end = np.insert(self.first, at, ids), np.insert(self.end, at, ids + 1)
+        apart = np.ones(len(first) + 1, np.bool_)  # before each range, and at the end
+        apart[1:-1] = first[1:] > end[:-1]
+        if not apart.all():
+            first, end = first[apart[:-1]], end[apart[1:]]
+        return type(self)(first, end)
+
+    def has(self, ids: np.ndarray) -> np.ndarray:
+        """Return for each id whether it is in the set."""
+        at = np.searchsorted(self.first, ids, "right") - 1
+        return ids < np.append(self.end, 0)[at]  # before the first range it is 0
+
+    def all(self) -> np.ndarray:
+        """Return the ids, ascending."""
+        sizes = self.end - self.first
+        before = np.cumsum(sizes) - sizes
+        return np.arange(sizes.sum()) + np.repeat(self.first - before, sizes)
+
+
+@dataclass(frozen=True)
 class PointIds:
     """The ids of the rows of a version, and those that rows had before.
 
@@ -31,14 +68,15 @@ class PointIds:
     """
 
     ids: np.ndarray  # int64, by row
-    retired: np.ndarray  # int64, ascending: ids of removed points
+    retired: IdSet  # of removed points
     next_id: int  # larger than all ids
 
     @classmethod
     def first(cls, count: int, ids: object = None) -> "PointIds":
         """Return the ids of the first points: 0, 1, ... unless they are given."""
-        none = cls(np.empty(0, np.int64), np.empty(0, np.int64), 0)
-        return none.changed(np.empty(0, np.int64), none.new_ids(count, ids))
+        no_id = np.empty(0, np.int64)
+        none = cls(no_id, IdSet.of(no_id), 0)
+        return none.changed(no_id, none.new_ids(count, ids))
 
     def rows_of(self, ids: object, source: str) -> np.ndarray:
         """Return the rows of present ids, which are different, in the order given.
@@ -52,7 +90,7 @@ class PointIds:
         rows, present = self._find(wanted)
         if not present.all():
             missing = wanted[~present][0]
-            was = ", it was removed" if np.isin(missing, self.retired) else ""
+            was = ", it was removed" if self.retired.has(missing) else ""
             raise InputError(
                 f"{source}: id {missing} is not one of the present points{was}; "
                 "give ids of these."
@@ -74,7 +112,7 @@ class PointIds:
             )
         if len(twice := repeated(given)):
             raise InputError(f"ids: id {twice[0]} is given twice; ids are unique.")
-        used = self._find(given)[1] | np.isin(given, self.retired)
+        used = self._find(given)[1] | self.retired.has(given)
         if used.any():
             raise InputError(
                 f"ids: id {given[used][0]} was given before; an id is given once and "
@@ -85,7 +123,7 @@ class PointIds:
     def changed(self, removed: np.ndarray, new: np.ndarray) -> "PointIds":
         """Return the ids after rows are removed and new points follow the others."""
         kept = np.delete(self.ids, removed)
-        retired = np.sort(np.append(self.retired, self.ids[removed]), kind="stable")
+        retired = self.retired.with_ids(self.ids[removed])
         next_id = max(self.next_id, int(new.max(initial=-1)) + 1)
         return PointIds(np.append(kept, new), retired, next_id)
 

@@ -62,7 +62,7 @@ from ..clusters.prediction_file import REMAKE, StoredModel
 from ..devices.point_products import NO_POSITION
 from ..pairwise_forest import check_forest
 from ..point_forest import PointForest
-from .point_batch import PointIds
+from .point_batch import IdSet, PointIds
 from .point_version import ForestRule, PointVersion
 from .user_ids import UserIds
 
@@ -167,7 +167,7 @@ class StoredVersion:
             neighbours,
         )
         # Points get the next numbers, so no removed one can be given again
-        point_ids = PointIds(numbers, np.empty(0, np.int64), next_point)
+        point_ids = PointIds(numbers, IdSet.of(numbers[:0]), next_point)
         number = count_attribute(file, "point_version")
         return cls(
             rule,

@@ -20,7 +20,7 @@ from ...points.clusters.cluster_numbers import ClusterNumbers
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS
 from ...points.point_files import LARGEST
-from ...points.versions.point_batch import PointBatch, PointIds
+from ...points.versions.point_batch import IdSet, PointBatch, PointIds
 from ..journal import JournalKind
 from ..records import HEADER_BYTES, MAGIC, UUID_BYTES, RecordReader, header, record
 
@@ -212,7 +212,7 @@ def write_snapshot(path: Path, version: int, snapshot: PointSnapshot) -> None:
             "ids": ids.ids,
             "points": np.asarray(snapshot.points, np.float64),
             "clusters": snapshot.clusters,
-            "retired": ids.retired,
+            "retired": ids.retired.all(),
             "next": np.array([ids.next_id, snapshot.next_number]),
         },
         None if snapshot.options is None else snapshot.options.facts,
@@ -247,25 +247,26 @@ def read_snapshot(path: Path, version: int) -> PointSnapshot:
             raise _damaged(path, "its record does not match its checksums") from error
         except ValueError as error:
             raise _damaged(path, str(error)) from error
-    ids = PointIds(columns["ids"], columns["retired"], next_id)
+    retired = columns["retired"]
+    ids = PointIds(columns["ids"], IdSet.of(retired), next_id)
     snapshot = PointSnapshot(
         uuid, ids, columns["points"], columns["clusters"], next_number, options
     )
-    if not _is_consistent(snapshot):
+    if not _is_consistent(snapshot, retired):
         raise _damaged(path, "its columns contradict each other")
     return snapshot
 
 
-def _is_consistent(snapshot: PointSnapshot) -> bool:
+def _is_consistent(snapshot: PointSnapshot, retired: np.ndarray) -> bool:
     """Return whether a snapshot can be one of `write_snapshot`."""
     ids, points, clusters = snapshot.ids, snapshot.points, snapshot.clusters
-    used = np.sort(np.append(ids.ids, ids.retired))
+    used = np.sort(np.append(ids.ids, retired))
     return bool(
         points.size
         and len(ids.ids) == len(clusters) == len(points)
         and (np.diff(used, prepend=-1) > 0).all()  # from 0 on, each given once
         and used[-1] < ids.next_id
-        and (np.diff(ids.retired) > 0).all()
+        and (np.diff(retired) > 0).all()
         and (np.abs(points) <= LARGEST).all()
         and ((clusters >= -1) & (clusters < snapshot.next_number)).all()
     )

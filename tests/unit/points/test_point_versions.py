@@ -9,6 +9,7 @@ from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
 from mndmst.points.versions import followed_forest, point_parts
+from mndmst.points.versions.point_batch import IdSet
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 from mndmst.points.versions.product_part import ProductPart
 
@@ -43,6 +44,32 @@ def test_given_ids_are_taken_and_the_next_ones_are_larger():
     third = second.changed(second.check(insert=[[2, 2]]))
     assert third.ids.tolist() == [40, 30, 50, 51]
     assert third.changed(third.check(remove=[50])).ids.tolist() == [40, 30, 51]
+
+
+def test_removed_ids_are_kept_as_ranges():
+    ids = np.random.default_rng(5).permutation(200)
+    removed = IdSet.of(ids[:0])
+    for begin in range(0, 160, 16):
+        removed = removed.with_ids(ids[begin : begin + 16])
+        given = np.sort(ids[: begin + 16])
+        assert removed.all().tolist() == given.tolist()
+        assert (
+            removed.has(np.arange(201)).tolist()
+            == np.isin(np.arange(201), given).tolist()
+        )
+    assert len(removed.with_ids(ids[160:]).first) == 1
+
+
+def test_ids_of_points_that_expire_are_one_range():
+    version = PointVersion.first(SQUARE, ForestRule())
+    for oldest in range(9):
+        version = version.changed(version.check(remove=[oldest], insert=[[oldest, 3]]))
+    assert version.ids.tolist() == [9, 10, 11, 12]
+    assert (version.point_ids.retired.first, version.point_ids.retired.end) == (0, 9)
+    with pytest.raises(InputError, match=r"id 4 is not .*, it was removed"):
+        version.check(remove=[4])
+    with pytest.raises(InputError, match="id 8 was given before"):
+        version.check(insert=[[7, 7]], ids=[8])
 
 
 def test_all_points_may_go_and_others_come():
