@@ -1,4 +1,4 @@
-"""Clients refuse wrong input before they ask, and ranks wrong uploads of changes."""
+"""Clients refuse wrong input before they ask; ranks wrong uploads and records."""
 
 import time
 from collections.abc import Mapping
@@ -11,7 +11,14 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.io.names import NameKind
 from mndmst.service.connection import Connection, ServiceError
+from mndmst.service.live_points.point_records import (
+    PointOptions,
+    pack_columns,
+    unpack_change,
+)
+from mndmst.service.name_lookup import RemoteNames
 from mndmst.service.points_client import Points
 from mndmst.service.uploads import HeldUpload, read_batch
 
@@ -95,3 +102,53 @@ def test_a_batch_of_edges(
     }
     with pytest.raises(InputError, match=words):
         read_batch(uploads)
+
+
+@pytest.mark.parametrize("names", [[1, "a"], ["a", None, 2.5], [1 << 70]])
+def test_names_of_one_type(names: list) -> None:
+    lookup = RemoteNames(Connection(NOWHERE, "", None), "g", NameKind.TEXT)
+    with pytest.raises(InputError):
+        lookup.numbers(names)
+
+
+IDS, POINTS = np.array([7, 8]), np.array(TWO)
+CHANGE = {"removed": np.array([3]), "ids": IDS, "points": POINTS}
+
+
+@pytest.mark.parametrize(
+    ("columns", "facts", "words"),
+    [
+        ({"ids": IDS, "points": POINTS}, None, "has the columns ids, points"),
+        ({**CHANGE, "ids": IDS[:1]}, None, "has another number of ids than of points"),
+        ({**CHANGE, "ids": IDS / 2}, None, "has columns of other types"),
+        (CHANGE, [1], "has facts of another kind"),
+        (CHANGE, {"other": 1}, "has no rule of clusters"),
+        (CHANGE, {"rule": {"min_cluster_size": -1}}, "min_cluster_size"),
+        (CHANGE, {"rule": {"min_size": 3}}, "min_size"),
+    ],
+)
+def test_a_record_of_points(
+    columns: dict[str, np.ndarray], facts: dict[str, object] | None, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        unpack_change(pack_columns(columns, facts), "the journal")
+
+
+def test_a_record_that_arrow_cannot_read() -> None:
+    whole = pack_columns(CHANGE)
+    for body in (b"", b"x" * 64, whole[:-40]):
+        with pytest.raises(ValueError):
+            unpack_change(body, "the journal")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{}, {"metric": "other"}, {"coordinates": "xy"}, {"coordinates": [1]}, {"rule": 3}],
+)
+def test_options_of_points(facts: dict[str, object]) -> None:
+    known = {"metric": "euclidean", "coordinates": ["x", "y"], "rule": {}}
+    assert PointOptions.of_facts(known).coordinates == ("x", "y")
+    with pytest.raises(
+        ValueError, match=r"has no (options of points|rule of clusters)"
+    ):
+        PointOptions.of_facts({**known, **facts} if facts else {})
