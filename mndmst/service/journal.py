@@ -103,7 +103,7 @@ def loaded_journals(folder: Path) -> dict[str, str]:
     with reading(folder, "Give another --journal"):
         for each in sorted(folder.iterdir()) if folder.exists() else ():
             origin = each / ORIGIN
-            if NAME.fullmatch(each.name) and origin.is_file():
+            if NAME.fullmatch(each.name) and origin.exists():
                 text = read_small(origin).decode(errors="replace").strip()
                 if text.endswith(f" {LOADED}"):
                     found[each.name] = text
@@ -207,16 +207,26 @@ class Journal(Generic[Changes]):
         it cannot be written.
         """
         path = self.folder / f"journal-{version}"
+        journals = [number for number, _ in self._versions("journal")]
+        if (last := max(journals, default=0)) > version:
+            raise InputError(
+                f"{self.folder}: has the journal after version {last}, but the "
+                f"snapshot of version {last} is missing, or a link. Restore it from a "
+                f"copy, or continue after version {version}: move journal-{last} away."
+            )
         if not path.exists():
             # A snapshot that was cut off has an older journal beside it
-            older = [number for number, _ in self._versions("journal")]
-            if not older and self._until != version:
+            if not journals and self._until != version:
                 raise InputError(
                     f"{path}: is missing, with all batches after version {version}. "
                     "Restore it from a copy, or continue without them: serve "
                     f"--journal-until {self.folder.name}={version}"
                 )
             self._make(path, uuid)
+        if path.is_symlink() or not path.is_file():
+            raise InputError(
+                f"{path}: is a link, or not a regular file. Put the journal there."
+            )
         if self._until is not None:
             self._keep_until(path, uuid, version, self._until)
             self._until = None

@@ -171,12 +171,7 @@ def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
             f"the upload has no column {name!r}, but {', '.join(batch.schema.names)}"
         )
     column = batch.column(index)
-    if column.null_count:
-        missing = column.is_null().to_numpy(zero_copy_only=False).argmax()
-        raise InputError(
-            f"the column {name!r} has no value in row {first + missing} (the first is "
-            "0); fill missing values in or leave them out"
-        )
+    check_present(column, name, first)
     # Other types may unpack to far more bytes than the batch has
     types = optional("pyarrow", "serve").types
     if name == "point":
@@ -196,14 +191,27 @@ def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
     return values.astype(np.int64, copy=False)
 
 
+def check_present(column: "pyarrow.Array", name: str, first: int = 0) -> None:
+    """Raise InputError if a value is missing; the rows begin at `first`."""
+    if column.null_count:
+        missing = column.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise InputError(
+            f"the column {name!r} has no value in row {first + missing} (the first is "
+            "0); fill missing values in or leave them out"
+        )
+
+
 def points_of_lists(column: "pyarrow.Array") -> np.ndarray:
-    """Return points, shape (points, dimensions); InputError for another type."""
+    """Return points, shape (points, dimensions); InputError for another type.
+
+    No list of the column is missing.
+    """
     types = optional("pyarrow", "serve").types
-    fine = types.is_fixed_size_list(column.type)
+    fine = types.is_fixed_size_list(column.type) and column.type.list_size
     if not (fine and types.is_floating(column.type.value_type)):
         raise InputError(
             f"the column 'point' has type {column.type}; give lists of floats, of a "
-            "fixed size"
+            "fixed size of 1 or more"
         )
     values = column.flatten()
     if values.null_count:

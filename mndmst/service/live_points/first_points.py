@@ -104,6 +104,8 @@ def points_of_client(
     columns = {} if upload is None else upload.columns
     if list(columns) not in (["point"], ["id", "point"]):
         raise InputError("load: no upload of points has come under that name")
+    if not len(columns["point"]):
+        raise InputError("load: the upload has no points; send at least one")
     metric = request.get("metric", "euclidean")
     check_metric(metric, "metric")
     rule = DensityRule().changed(request.get("rule", {}))

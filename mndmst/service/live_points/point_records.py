@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...host.errors import ConfigError, InputError, optional
-from ...io.file_access import flush_to_disk, writing
+from ...io.file_access import flush_to_disk, opened, reading, writing
 from ...points.clusters.cluster_numbers import ClusterNumbers
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS
@@ -232,7 +232,7 @@ def write_snapshot(path: Path, version: int, snapshot: PointSnapshot) -> None:
 
 def read_snapshot(path: Path, version: int) -> PointSnapshot:
     """Return the snapshot of a version; raise InputError if the file is damaged."""
-    with path.open("rb") as file:
+    with reading(path, "restore it from a copy"), opened(path) as file:
         line = file.read(HEADER_BYTES)
         uuid = line[len(MAGIC) :][:UUID_BYTES].decode(errors="replace").strip()
         try:

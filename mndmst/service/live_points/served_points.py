@@ -17,7 +17,7 @@ from ...host.progress import Progress
 from ...points.point_files import LARGEST
 from ..protocol import PROTOCOL, JsonObject, Request, ServiceAnswer
 from ..served_versions import SentColumns, ServedVersions
-from ..uploads import points_of_lists
+from ..uploads import check_present, points_of_lists
 from ..version_history import StaleVersionError, VersionHistory
 from .clustered_points import ClusteredPoints, ClusterTable, VersionEvents
 from .first_points import FirstPoints, hold_snapshot, snapshot_of
@@ -444,7 +444,9 @@ def _column(batch: "pyarrow.RecordBatch", name: str) -> "pyarrow.Array":
         raise ConfigError(
             f"a query has the column {name}, not {', '.join(batch.schema.names)}"
         )
-    return batch.column(0)
+    column = batch.column(0)
+    check_present(column, name)
+    return column
 
 
 def _points_of(batch: "pyarrow.RecordBatch", dimensions: int) -> np.ndarray:

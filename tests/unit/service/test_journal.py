@@ -349,6 +349,56 @@ def test_a_journal_that_is_missing(graph: Path, tmp_path: Path) -> None:
     assert opened(graph, folder, until=0) == []
 
 
+@pytest.mark.parametrize("version", [0, 2])  # from which a service would go on
+@pytest.mark.parametrize("place", ["nowhere", "behind a link"])
+def test_a_journal_without_its_snapshot(
+    graph: Path, tmp_path: Path, place: str, version: int
+) -> None:
+    """Its batches were acknowledged, so a service does not go on without them."""
+    folder = tmp_path / "j"
+    filled(graph, folder, 1)
+    journal = Journal(folder, GRAPH_JOURNAL)
+    for number in (2, 7)[version == 0 :]:
+        path = journal.snapshot_path(number)
+        shutil.copytree(graph, path)
+        journal.restart(number, open_graph(path).uuid, path)
+    journal.append(8, journal.packed(batch(8)))
+    journal.close()
+    (snapshot,) = folder.glob("snapshot-7-*")
+    snapshot.rename(tmp_path / "away")
+    if place == "behind a link":
+        snapshot.symlink_to(tmp_path / "away")
+    if version:
+        shutil.copytree(graph, folder / f"snapshot-2-{'0' * 16}")
+    before = (folder / "journal-7").read_bytes()
+    with pytest.raises(InputError, match="snapshot of version 7 is missing, or a link"):
+        opened(graph, folder)
+    assert (folder / "journal-7").read_bytes() == before
+    assert not (folder / f"journal-{version}").exists()
+    snapshot.unlink(missing_ok=True)
+    (tmp_path / "away").rename(snapshot)
+    assert [one.weight[0] for one in opened(graph, folder)] == [8]
+
+
+@pytest.mark.parametrize("until", [None, 1])
+@pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
+def test_a_journal_that_is_not_a_regular_file(
+    graph: Path, tmp_path: Path, kind: str, until: int | None
+) -> None:
+    file = filled(graph, tmp_path / "j", 2)
+    moved = file.rename(tmp_path / "else")
+    before = moved.read_bytes()
+    if kind == "link":
+        file.symlink_to(moved)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.mkdir()
+    with pytest.raises(InputError, match=f"{file}: is a link, or not a regular file"):
+        opened(graph, tmp_path / "j", until)
+    assert moved.read_bytes() == before
+
+
 def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
     folder = tmp_path / "j"
     filled(graph, folder, 1)

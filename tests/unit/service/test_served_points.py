@@ -1,6 +1,7 @@
 """Points in the service: batches, numbers, events, answers, journals and snapshots."""
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +106,8 @@ def sent(**columns: object) -> dict[str, Uploads]:
 
 
 def points_of(values: object) -> arrow.Array:
+    if isinstance(values, arrow.Array):
+        return values
     array = np.asarray(values, np.float64)
     return arrow.FixedSizeListArray.from_arrays(array.ravel(), array.shape[1])
 
@@ -287,6 +290,10 @@ def test_queries_are_answered_by_ids_and_numbers(source: PointSource) -> None:
         assert distances[rows] == pytest.approx(found["distance"][row])
 
 
+MISSING = arrow.array([[1.0, 2.0], None], arrow.list_(arrow.float64(), 2))
+NO_DIMENSION = arrow.array([[], []], arrow.list_(arrow.float64(), 0))
+
+
 @pytest.mark.parametrize(
     ("query", "column", "fields", "reason"),
     [
@@ -295,6 +302,10 @@ def test_queries_are_answered_by_ids_and_numbers(source: PointSource) -> None:
         ("predict", {"point": points_of([[1, 2, 3]])}, {}, "have 3 dimensions"),
         ("predict", {"point": points_of([[1, np.inf]])}, {}, "point 0 of those asked"),
         ("predict", {"point": ["a"]}, {}, "has type string; give lists of floats"),
+        ("predict", {"point": [None]}, {}, "'point' has no value in row 0"),
+        ("predict", {"point": MISSING}, {}, "'point' has no value in row 1"),
+        ("predict", {"point": NO_DIMENSION}, {}, "of a fixed size of 1 or more"),
+        ("labels", {"id": [1, None]}, {}, "the column 'id' has no value in row 1"),
         ("neighbours", {"point": points_of([[1, 2]])}, {}, "count is missing"),
         ("neighbours", {"point": points_of([[1, 2]])}, {"count": 81}, "are 80 points"),
         ("path", {"point": points_of([[1, 2]])}, {}, "no query of points is named"),
@@ -385,6 +396,14 @@ def test_a_damaged_snapshot_is_refused(source: PointSource, tmp_path: Path) -> N
             read_snapshot(path, 0)
     path.write_bytes(whole[:-1])
     with pytest.raises(InputError, match="is damaged"):
+        read_snapshot(path, 0)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=f"{path}: is a named pipe"):
+        read_snapshot(path, 0)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=f"{path}: is a directory"):
         read_snapshot(path, 0)
 
 
@@ -640,6 +659,16 @@ def test_a_journal_of_a_client_without_its_snapshot_is_refused(tmp_path: Path) -
         loaded(folder)
 
 
+def test_a_journal_of_a_client_with_a_pipe_in_place_of_its_origin(
+    tmp_path: Path,
+) -> None:
+    """A service that ignored it would serve nothing of that name."""
+    (tmp_path / "pings").mkdir()
+    os.mkfifo(tmp_path / "pings" / "graph")
+    with pytest.raises(InputError, match="graph: is a named pipe"):
+        loaded_journals(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -654,7 +683,9 @@ def test_a_journal_of_a_client_without_its_snapshot_is_refused(tmp_path: Path) -
         ({"ids": [1, *range(39)]}, "ids: id 1 is given twice"),
         ({"ids": [-1, *range(39)]}, "ids: id -1; ids are integers from 0"),
         ({"points": [[np.nan, 0]]}, "point 0 has a coordinate that is NaN"),
-        ({"points": np.zeros((0, 2))}, r"\w"),
+        ({"points": np.zeros((0, 2))}, "the upload has no points; send at least one"),
+        ({"points": np.zeros((0, 2)), "rule": {}}, "the upload has no points"),
+        ({"points": NO_DIMENSION}, "of a fixed size of 1 or more"),
         ({"points": [[0, 0]] * 5, "metric": "cosine"}, "point 0"),
     ],
 )
