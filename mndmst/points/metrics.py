@@ -47,6 +47,12 @@ class Norm(IntEnum):
             return np.maximum(total, gap)
         return total + (gap * gap if self == Norm.EUCLIDEAN else gap)
 
+    def total(self, gaps: np.ndarray) -> np.ndarray:
+        """Return the reduced distance of each row of gaps, added in their order."""
+        terms = self.add(np.zeros(1), gaps)
+        add = np.maximum if self == Norm.CHEBYSHEV else np.add
+        return add.accumulate(terms, axis=1)[:, -1]
+
     def reduced(self, distance: np.ndarray) -> np.ndarray:
         """Return the reduced distances of distances."""
         return distance * distance if self == Norm.EUCLIDEAN else distance

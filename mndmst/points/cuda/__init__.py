@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     import cupy
 
     from ..devices import TreeEdges, TreePoints
-    from ..devices.point_products import PointArrays, PointProducts, PointsOnDevice
+    from ..devices.point_products import (
+        PointArrays,
+        PointProducts,
+        PointsOnDevice,
+        ResidentPoints,
+    )
 
 
 def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
@@ -31,6 +36,13 @@ def make_point_products(
     from .point_products import CudaPointProducts
 
     return CudaPointProducts(points, devices)
+
+
+def make_resident_points(points: "PointArrays", listed: int) -> "ResidentPoints":
+    """Return points on a device; see `PointSearches.make_resident_points`."""
+    from .resident_points import CudaResidentPoints
+
+    return CudaResidentPoints(points, listed)
 
 
 def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "TreeEdges":

@@ -86,10 +86,12 @@ BLOCK, WARP, WARPS = 256, 32, 64
 PIECE_BYTES = 16  # of factors, copied by one thread
 MULTIPLYING = (
     "filter_near", "filter_leaving", "bound_pairs", "choose_tiles", "list_pairs",
+    "list_within",
 )  # fmt: skip
 FACTORING = (
     "find_centre", "find_extent", "round_points", "round_columns", "bound_columns",
     "offset_rows", "nearest_centres", "fill_floats", "gather_factors", "order_terms",
+    "reach_columns",
 )  # fmt: skip
 SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
@@ -262,7 +264,7 @@ class DeviceProducts:
     def _make_frame(self, largest: float) -> None:
         """Choose the frame, for coordinates up to `largest` from its centre."""
         centre = cupy.empty(self.dimensions)
-        self._run_factors(
+        self.run_factors(
             "find_centre",
             BLOCK * -(-self.dimensions // WARP),
             _struct_of_first(self._on_device, min(CENTRE, self.count)),
@@ -344,8 +346,8 @@ class DeviceProducts:
         struct = struct_of(GROUPS, arrays, count=count)
         return Groups(struct, arrays, count, of_position)
 
-    def _columns_for(self, k: int) -> Columns:
-        """Return the columns for lists that keep k candidates."""
+    def columns_for(self, k: int) -> Columns:
+        """Return the columns for lists that keep at most k candidates."""
         positions = [0, *(end for _, end in self._launches(k))]
         if self._columns is None or self._columns.positions != positions:
             self._columns = self._made_columns(positions)
@@ -426,7 +428,7 @@ class DeviceProducts:
         terms, lost = self._sum_bound(self.dimensions), self.points.lost
         lost = lost + columns.lost * (1 + lost)
         self._score_gamma = 1.001 * (terms / (1 - terms) + lost + 2.0**-20)
-        self._run_factors(
+        self.run_factors(
             "bound_columns",
             len(columns.factors),
             columns.order,
@@ -507,7 +509,7 @@ class DeviceProducts:
         divided, query_divided = (int(len(p.length) > 0) for p in both)
         return "point_products", type_macros(value, divided, query, query_divided)
 
-    def _run_factors(self, name: str, threads: int, *arguments: object) -> None:
+    def run_factors(self, name: str, threads: int, *arguments: object) -> None:
         """Run a kernel of `point_factors` that reads no queries."""
         self._launch(name, threads, self._on_device, *arguments)
 
@@ -529,14 +531,14 @@ class DeviceProducts:
         """Return an array filled with a float32 number."""
         array = cupy.empty(shape, np.float32)
         size = np.uint64(array.size)
-        self._run_factors("fill_floats", array.size, array, size, np.float32(number))
+        self.run_factors("fill_floats", array.size, array, size, np.float32(number))
         return array
 
     def factors_of(self, points: DevicePoints, positions: cupy.ndarray) -> cupy.ndarray:
         """Return the factors at some positions, in their order."""
         factors = cupy.empty((len(positions), points.factors.shape[1]), np.uint16)
         count, pieces = len(positions), factors.shape[1] * 2 // PIECE_BYTES
-        self._run_factors(
+        self.run_factors(
             "gather_factors",
             count * pieces,
             points.factors,
@@ -557,7 +559,7 @@ class DeviceProducts:
         """Return terms and squared core distances; see the kernel `order_terms`."""
         count = len(positions)
         term, core = (cupy.empty(count, np.float32) for _ in range(2))
-        self._run_factors(
+        self.run_factors(
             "order_terms",
             count,
             positions,
@@ -638,9 +640,10 @@ class DeviceProducts:
             return queries.factors[first : last + 1]
         return self.factors_of(queries, rows.positions)
 
-    def _lists_of(
+    def lists_of(
         self, queries: DevicePoints, positions: np.ndarray
     ) -> "CandidateLists":
+        """Return empty lists of some rows, without thresholds."""
         thresholds = self.filled((len(positions),), -np.inf)
         lists = CandidateLists(
             positions, thresholds, self._groups.count, queries is self.points
@@ -669,26 +672,24 @@ class DeviceProducts:
         positions: np.ndarray,
         k: int,
         limits: np.ndarray | None = None,
+        columns: Columns | None = None,
     ) -> tuple[cupy.ndarray, cupy.ndarray]:
         """Return the k nearest points of a block of queries, on the device.
 
         `queries` are the columns themselves, or points that are not among them;
         `positions` (uint32) are among the queries, and ascend. Points beyond the
-        squared distances `limits` need not be found.
+        squared distances `limits` need not be found. `columns` are by default those
+        for k.
         """
         distance = cupy.empty((len(positions), k))
         nearest = cupy.empty((len(positions), k), np.uint32)
         remaining = np.arange(len(positions), dtype=np.uint32)
-        columns = self._columns_for(k)
+        columns = columns or self.columns_for(k)
         for launches in self._attempts(columns):
-            rows = self._lists_of(queries, positions[remaining])
+            rows = self.lists_of(queries, positions[remaining])
             structs = self._structs(queries, rows, columns)
             if limits is not None:
-                self.kernel("limit_near", queries.arrays)(
-                    (-(-len(remaining) // THREADS),),
-                    (THREADS,),
-                    (self.struct, rows.struct, cupy.asarray(limits[remaining])),
-                )
+                self.limit(queries, rows, limits[remaining])
             self._search(queries, rows, columns, "near", launches, np.int32(k))
             self.kernel("finish_near", queries.arrays)(
                 (len(remaining),),
@@ -699,6 +700,16 @@ class DeviceProducts:
             if len(remaining) == 0:
                 break
         return distance, nearest
+
+    def limit(
+        self, queries: DevicePoints, rows: "CandidateLists", limits: np.ndarray
+    ) -> None:
+        """Set the thresholds of rows that search within squared distances."""
+        self.kernel("limit_near", queries.arrays)(
+            (-(-len(limits) // THREADS),),
+            (THREADS,),
+            (self.struct, rows.struct, cupy.asarray(limits)),
+        )
 
     def lightest_of(
         self,
@@ -716,9 +727,9 @@ class DeviceProducts:
         """
         components = struct_of(COMPONENTS, of_columns._asdict())
         weights, ends = bound.copy(), np.full(len(positions), NO_POSITION)
-        remaining, columns = np.arange(len(positions)), self._columns_for(1)
+        remaining, columns = np.arange(len(positions)), self.columns_for(1)
         for launches in self._attempts(columns):
-            rows = self._lists_of(queries, positions[remaining])
+            rows = self.lists_of(queries, positions[remaining])
             row_weights = cupy.asarray(weights[remaining])
             row_ends = cupy.asarray(ends[remaining])
             rows.set(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backends import Accelerator
 from ...backends.base import ArrayOnDevice
-from .point_products import PointArrays, PointProducts, PointsOnDevice
+from .point_products import PointArrays, PointProducts, PointsOnDevice, ResidentPoints
 
 # The packages of searches, by the `NAME` of the accelerator.
 PACKAGES = {"cuda": "mndmst.points.cuda"}
@@ -53,6 +53,12 @@ class PointSearches(Protocol):
 
         Each device has all points. Raises DeviceMemoryError if a device has too little
         memory, ConfigError if the points do not suit it.
+        """
+
+    def make_resident_points(self, points: PointArrays, listed: int) -> ResidentPoints:
+        """Return points on a device, of which searches list up to `listed` neighbours.
+
+        Raises the errors of `make_point_products`.
         """
 
     def point_forest(

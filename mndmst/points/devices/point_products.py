@@ -199,3 +199,55 @@ class PointProducts(Protocol):
 
         Edges above the bounds of the queries are left out.
         """
+
+
+class PairRows(NamedTuple):
+    """Points that search pairs with columns."""
+
+    points: np.ndarray  # float64, shape (rows, dimensions)
+    bound: np.ndarray  # float64: pairs up to this distance are wanted; negative: none
+    component: np.ndarray  # uint32: pairs with this component are not wanted
+
+    def part(self, rows: slice) -> "PairRows":
+        """Return some rows."""
+        return PairRows(*(column[rows] for column in self))
+
+
+class PairColumns(NamedTuple):
+    """Which pairs with points are wanted: within the bound of a row, or in reach.
+
+    Pairs within a bound or a reach below both `least` of a point are not wanted.
+    """
+
+    vertex: np.ndarray  # uint32, by position
+    least: np.ndarray  # float64, by position; infinite for removed points
+    of_vertex: np.ndarray  # uint32, by vertex: the component
+    least_of_vertex: np.ndarray  # float64, by vertex
+    reach: np.ndarray  # float64, by component; negative for none
+
+
+class PairsWithin(NamedTuple):
+    """Pairs of a row and a column."""
+
+    row: np.ndarray  # uint32
+    position: np.ndarray  # uint32
+    square: np.ndarray  # float64: the squared distance
+
+
+class ResidentPoints(Protocol):
+    """Points on one device in which few others search; a search says which are present.
+
+    Both searches raise DeviceMemoryError if the device has too little memory, and
+    ConfigError if it cannot take the others.
+    """
+
+    def nearest_to(
+        self, points: np.ndarray, columns: PairColumns, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest present points; see `PointProducts.nearest_to`."""
+
+    def pairs_within(self, rows: PairRows, columns: PairColumns) -> PairsWithin | None:
+        """Return all wanted pairs, and pairs that are slightly too far.
+
+        None if there are too many; there never are for one row.
+        """

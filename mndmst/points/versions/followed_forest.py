@@ -64,7 +64,9 @@ from ..search.build_tree import build_tree
 from ..search.equal_points import Coordinates
 from ..search.point_search import TreeSearch
 from ..search.remote_points import RemotePoints
-from ..search.search_choice import choose_search
+from ..search.search_choice import choose_search, make_local, make_search
+from ..search_reporter import SearchReporter
+from .device_part import DevicePart, DeviceRefusalError
 from .kept_lists import (
     NEAR_SAMPLE,
     listed_between,
@@ -91,7 +93,7 @@ MOST_REACHED, LEAST_REACHED = 512, 1 << 16
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
 COMMON, SAMPLED = 0.999, 1 << 13
-PAIRS = 1 << 12  # of points whose distances are computed at once
+TOGETHER = 1 << 9  # points whose coordinates a thread copies at once
 
 
 def pays(batch: int, points: int, search: str) -> bool:
@@ -118,9 +120,9 @@ class Reached(NamedTuple):
 class FollowedForest:
     """The forest of the points of one version, and what their next change needs.
 
-    Its points are in trees or, in many dimensions, in products on the host; see
-    `PointPart`. A position is an index in the order of the parts' positions, one part
-    after the other. Distances are of the metric's norm.
+    Its points are in trees or, in many dimensions, in products; see `PointPart`. A
+    position is an index in the order of the parts' positions, one part after the other.
+    Distances are of the metric's norm.
     """
 
     metric: str
@@ -138,6 +140,11 @@ class FollowedForest:
     up: np.ndarray
     up_weight: np.ndarray  # float64: the weight of that edge
     point_forest: PointForest  # by row, with the distances of the metric
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a device has the points."""
+        return any(isinstance(part, DevicePart) for part in self.parts)
 
     @property
     def nbytes(self) -> int:
@@ -197,13 +204,22 @@ class FollowedForest:
             lists = part.lists(order, point_forest.neighbours, team)
             radius = lists.distance[:, order - 1].copy()
         else:
-            return None
+            try:
+                part = DevicePart.first(coordinates, metric, listed + 1)
+            except DeviceRefusalError:
+                return None
+            radius = point_forest.radius
+            if radius is None:
+                local = make_local(coordinates, norm, choice, team, SearchReporter())
+                radius = make_search(local, team).neighbours(order, order).cores
+            else:
+                radius = radius[part.point]
         position = np.empty(len(points), np.uint32)
         position[part.point] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
-            weight = _distances(coordinates.of, forest.src, forest.dst, norm)
+            weight = _distances(coordinates.of, forest.src, forest.dst, norm, team)
             if min_samples:
                 cores = radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
@@ -232,6 +248,15 @@ class FollowedForest:
         `old` has the points before the batch and `removed` the rows to remove; `points`
         has those after it, of which the last `new` are new.
         """
+        try:
+            return self._changed(old, removed, points, new)
+        except DeviceRefusalError:
+            return None
+
+    def _changed(
+        self, old: np.ndarray, removed: np.ndarray, points: np.ndarray, new: int
+    ) -> "FollowedForest | None":
+        """See `changed`; raises DeviceRefusalError if a device cannot follow."""
         total = len(points)
         if total <= max(LEAST_POINTS, self.min_samples + 1):
             return None
@@ -334,6 +359,8 @@ class _Change:
         reached: Reached,
     ) -> None:
         self.before, self.points = before, points
+        self.threads = Threads(before.threads or core_count())
+        self.dimensions = inserted.shape[1]
         self.norm = METRICS[before.metric].norm
         self.stays = np.ones(len(before.position), np.bool_)
         self.stays[removed] = False
@@ -384,6 +411,16 @@ class _Change:
         ])  # fmt: skip
 
     def _coordinates(self, positions: np.ndarray) -> np.ndarray:
+        coordinates = np.empty((len(positions), self.dimensions))
+
+        def fill(begin: int, end: int) -> None:
+            coordinates[begin:end] = self._coordinates_of(positions[begin:end])
+
+        self.threads.map(fill, _parts(len(positions)))
+        return coordinates
+
+    def _coordinates_of(self, positions: np.ndarray) -> np.ndarray:
+        """Return the coordinates of few positions."""
         return self.before._prepared(self.points[self.after.row[positions]])
 
     def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -567,7 +604,9 @@ class _Change:
         before, after = self.before, self.after
         key = edge_keys(before.row[old], before.row[before.up[old]])
         other, was = after.up[positions], after.up_weight[positions]
-        distance = _distances(self._coordinates, positions, other, self.norm)
+        distance = _distances(
+            self._coordinates_of, positions, other, self.norm, self.threads
+        )
         now = np.maximum(distance, np.maximum(self.cores[positions], self.cores[other]))
         after.up_weight[positions] = now
         order = np.argsort(key)
@@ -884,7 +923,7 @@ def _starts(group: np.ndarray) -> np.ndarray:
 def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:
     """Return for each component whether it joins another one in this round.
 
-    Those with the most searches wait: others may join them.
+    Those with the most of more than `cheap` searches wait: others may join them.
     """
     order = np.argsort(counts, kind="stable")
     few = np.cumsum(counts[order]) <= cheap
@@ -895,13 +934,23 @@ def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:
 
 
 def _distances(
-    coordinates: Coordinates, a: np.ndarray, b: np.ndarray, norm: Norm
+    coordinates: Coordinates,
+    a: np.ndarray,
+    b: np.ndarray,
+    norm: Norm,
+    threads: Threads,
 ) -> np.ndarray:
     """Return the distances of pairs of points, with the bits of searches."""
-    total = np.zeros(len(a))
-    for begin in range(0, len(a), PAIRS):
-        pairs = slice(begin, begin + PAIRS)
-        one, other = coordinates(a[pairs]), coordinates(b[pairs])
-        for x, y in zip(one.T, other.T, strict=True):
-            total[pairs] = norm.add(total[pairs], np.abs(x - y))
-    return norm.distance(total)
+    reduced = np.empty(len(a))
+
+    def fill(begin: int, end: int) -> None:
+        gaps = coordinates(a[begin:end]) - coordinates(b[begin:end])
+        reduced[begin:end] = norm.total(np.abs(gaps, out=gaps))
+
+    threads.map(fill, _parts(len(a)))
+    return norm.distance(reduced)
+
+
+def _parts(count: int) -> list[tuple[int, int]]:
+    begins = range(0, count, TOGETHER)
+    return [(begin, min(begin + TOGETHER, count)) for begin in begins]

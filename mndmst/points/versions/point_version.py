@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...api.forest import Forest
+from ...host.cores import core_count
 from ...host.errors import InputError
+from ...kernels.threads import Threads
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
@@ -18,6 +20,8 @@ from ..pairwise_forest import Metric, metric_forest, simplified, with_variances
 from ..point_forest import PointForest
 from .followed_forest import FollowedForest, pays
 from .point_batch import PointBatch, PointIds, checked_points
+
+COPIED = 4096  # points that a thread copies at a time
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,13 @@ class PointVersion:
     point_forest: PointForest
     # The forest as a change needs it; None before the first one, or if there is none
     followed: FollowedForest | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields without points on a device: other processes may lack it."""
+        state = dict(self.__dict__)
+        if self.followed is not None and self.followed.on_device:
+            state["followed"] = None
+        return state
 
     @classmethod
     def first(
@@ -159,7 +170,8 @@ class PointVersion:
         removed = self.point_ids.rows_of(batch.removed, "remove")
         if same and not len(removed) and not len(batch.ids):
             return replace(self, number=self.number + 1)
-        points = _changed_points(self.points, removed, batch.points)
+        threads = Threads(self.rule.threads or core_count())
+        points = _changed_points(self.points, removed, batch.points, threads)
         followed = None
         size, search = len(removed) + len(batch.ids), self.point_forest.search
         if same and pays(size, len(points), search):
@@ -180,15 +192,17 @@ class PointVersion:
 
 
 def _changed_points(
-    points: np.ndarray, removed: np.ndarray, inserted: np.ndarray
+    points: np.ndarray, removed: np.ndarray, inserted: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Return the points without some rows, and new ones after them."""
     kept = np.delete(np.arange(len(points)), removed)
     kind = np.result_type(points, inserted) if len(inserted) else points.dtype
     changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
     changed[len(kept) :] = inserted
-    if kind == points.dtype:  # `take` copies rows without a further array then
-        np.take(points, kept, axis=0, out=changed[: len(kept)], mode="clip")
-    else:
-        changed[: len(kept)] = points[kept]
+
+    def copy(begin: int, end: int) -> None:
+        changed[begin:end] = points[kept[begin:end]]
+
+    begins = range(0, len(kept), COPIED)
+    threads.map(copy, [(begin, min(begin + COPIED, len(kept))) for begin in begins])
     return changed

@@ -22,6 +22,7 @@ SOME = {
     "test_point_tree_gpu.py": "copies-5 or grid-0 or all_pairs or room or suits",
     "test_point_products_gpu.py": "sizes or rows_of or stay and cupy and cosine and f2 "
     "or dense and two and f8",
+    "test_followed_points_gpu.py": "copy_for",
 }
 ALL = {
     "test_api_gpu.py": "",
@@ -33,6 +34,7 @@ ALL = {
     "test_point_products_gpu.py": "line or grid or equal or zeros or tiny or huge or "
     "sizes or rows_of or stay and cupy or dense",
     "test_point_tree_gpu.py": "",
+    "test_followed_points_gpu.py": "",
 }
 
 

@@ -14,6 +14,9 @@ typedef unsigned short u16;
 #define WARP 0xFFFFFFFFu  // all lanes
 #define BLOCK 256
 #define WARPS (BLOCK / 32)
+#define INFINITE __int_as_float(0x7F800000)
+#define NOT_A_NUMBER __int_as_float(0x7FC00000)
+#define LARGEST 1.7976931348623157e308
 #define GROUPED 64  // columns of one group, as in point_products.cuh
 // Bounds of the relative roundings of half squared lengths, and of their sum with a
 // product, to float32.
@@ -204,13 +207,54 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
   if (i >= columns->count) return;
   u32 position = columns->position[i], group = columns->group[i / GROUPED];
-  half[i] = __int_as_float(0x7F800000);
+  half[i] = INFINITE;
   if (position == NO_POSITION) return;
   double length = sqrt(square[i]) * 1.01;
   double part = gamma / 2 / groups->spread[group] * square[i] + absolute +
                 ROUNDINGS * length * (length + groups->distance[group]);
   half[i] = __double2float_rd(exact[i] - part);
   slack[position] = -__double2float_rd(-2 * part);
+}
+
+// Which pairs with columns are wanted; see `PairColumns` in devices/point_products.py.
+struct Wanted {
+  const u32* vertex;
+  const double* least;
+  const u32* of_vertex;
+  const double* least_of_vertex;
+  const double* reach;
+};
+
+// Bounds of pairs, by column. No product less NaN reaches a threshold.
+struct Within {
+  float* plain;     // less than a product by a row's threshold for its own bound
+  float* reaching;  // and by that for the distance 0, for the reach of the column
+  u32* component;
+  double* least;
+};
+
+// Write the bounds of pairs with columns.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    reach_columns(const Columns* columns, const float* half, const Wanted* wanted,
+                  double unit, const Within* within) {
+  u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  if (i >= columns->count) return;
+  u32 position = columns->position[i];
+  float plain = NOT_A_NUMBER, reaching = NOT_A_NUMBER;
+  if (position != NO_POSITION) {
+    u32 vertex = wanted->vertex[position], component = wanted->of_vertex[vertex];
+    double least = fmax(wanted->least[position], wanted->least_of_vertex[vertex]);
+    double reach = wanted->reach[component];
+    if (least < INFINITE) plain = half[i];
+    if (least < INFINITE && least <= reach) {
+      // As `threshold_within` in point_products.cu. The subtraction from a product
+      // rounds this part of the threshold, too.
+      double square = fmin(reach * reach * (1 + 1e-15) + 1e-322, LARGEST);
+      reaching = __double2float_rd(half[i] - square * unit / 2 * (1 + ROUNDINGS));
+    }
+    within->component[i] = component, within->least[i] = least;
+  }
+  within->plain[i] = plain, within->reaching[i] = reaching;
 }
 
 // Return half of the squared distance of a point from a centre; lanes return the same.
@@ -291,7 +335,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   u32 position = positions[i];
   bool valid = position != NO_POSITION;
   if (!valid) position = 0;
-  term[i] = valid ? (float)(square[position] * square_factor + added)
-                  : __int_as_float(0x7F800000);
+  term[i] = valid ? (float)(square[position] * square_factor + added) : INFINITE;
   core[i] = (float)(cores[position] * cores[position] * core_factor);
 }

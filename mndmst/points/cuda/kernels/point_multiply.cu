@@ -298,6 +298,82 @@ extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
   multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
 }
 
+// ---------------------------------------------------------------- pairs within bounds
+
+// Bounds of pairs by column, and the list of pairs.
+struct Within {
+  const float* plain;      // see `reach_columns`
+  const float* reaching;
+  const u32* component;
+  const double* least;     // a pair within a smaller bound is not wanted
+  u32* rows;               // of listed pairs
+  u32* positions;
+  u32* count;
+  u64 capacity;
+};
+
+// Appends pairs of different components within the bound of the row, or within the
+// reach of the column's point.
+struct PairsInReach {
+  const Columns* of_columns;
+  const Rows* of_rows;
+  const Within* given;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
+    const Rows& rows = *of_rows;
+    const Columns& columns = *of_columns;
+    const Within& w = *given;
+    u32 group = columns.group[at.column / GROUPED];
+    const float* offsets = rows.offsets + (long long)group * rows.count;
+    float threshold[8], offset[8], plain[16], reaching[16];
+#pragma unroll
+    for (int m = 0; m < 8; m++) {
+      int r = at.row + ROW_OF(m);
+      offset[m] = r < at.row_count ? offsets[r] : NOT_A_NUMBER;
+      threshold[m] = r < at.row_count ? rows.thresholds[r] + offsets[r] : NOT_A_NUMBER;
+    }
+#pragma unroll
+    for (int n = 0; n < 16; n++) {
+      int c = at.column + COLUMN_OF(n);
+      plain[n] = c < at.column_count ? w.plain[c] : NOT_A_NUMBER;
+      reaching[n] = c < at.column_count ? w.reaching[c] : NOT_A_NUMBER;
+    }
+#pragma unroll
+    for (int m = 0; m < 8; m++) {
+      bool any = false;
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        any |= SUM(m, n) - plain[n] >= threshold[m] ||
+               SUM(m, n) - reaching[n] >= offset[m];
+      if (!any) continue;
+      int r = at.row + ROW_OF(m);
+#pragma unroll
+      for (int n = 0; n < 16; n++) {
+        bool of_row = SUM(m, n) - plain[n] >= threshold[m];
+        bool of_column = SUM(m, n) - reaching[n] >= offset[m];
+        if (!of_row && !of_column) continue;
+        int c = at.column + COLUMN_OF(n);
+        of_row &= w.least[c] <= rows.weights[r];
+        if (!of_row && !of_column) continue;
+        if (w.component[c] == rows.component[rows.positions[r]]) continue;
+        // Beyond the capacity the count stops, so that it never overflows.
+        if (*(volatile u32*)w.count > w.capacity) return;
+        u32 slot = atomicAdd(w.count, 1u);
+        if (slot < w.capacity)
+          w.rows[slot] = r, w.positions[slot] = columns.position[c];
+      }
+    }
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    list_within(const u16* row_factors, const u16* factors, int row_count,
+                int column_count, int width, const Columns* columns, const Rows* rows,
+                const Within* within) {
+  PairsInReach pairs = {columns, rows, within};
+  multiply_tiles(row_factors, factors, row_count, column_count, width, pairs);
+}
+
 // ---------------------------------------------------------------- pairs of components
 
 #define BLOCK 64  // points: a warp's rows are in one component, and so are its columns

@@ -357,8 +357,28 @@ struct Edges {
   u64* key;
 };
 
-// Write the edges of some pairs of points: float64 distances, in the order of the
+// Return the squared float64 distance of a row and a column: a sum in the order of the
 // dimensions.
+__device__ double square_between(const Queries& q, u32 one, const Points& p, u32 other) {
+  u32 row = q.source[one], column = p.source[other];
+  double total = 0;
+  for (long long d = 0; d < p.dimensions; d++) {
+    double gap = __dsub_rn(coordinate<QUERY_DIVIDED>(q, row, d),
+                           coordinate<DIVIDED>(p, column, d));
+    total = __dadd_rn(total, __dmul_rn(gap, gap));
+  }
+  return total;
+}
+
+// Write the squared distances of listed pairs of a row and a column.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    square_pairs(const Queries* queries, const Points* points, const u32* rows,
+                 const u32* positions, u32 count, double* square) {
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) square[i] = square_between(*queries, rows[i], *points, positions[i]);
+}
+
+// Write the edges of some pairs of points.
 extern "C" __global__ void __launch_bounds__(THREADS)
     weigh_pairs(const Queries* queries, const Points* points, const Side* row_side,
                 const Side* column_side, const u32* rows, const u32* columns, u32 count,
@@ -368,15 +388,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const Queries q = *queries;
   const Points p = *points;
   u32 one = row_side->positions[rows[i]], other = column_side->positions[columns[i]];
-  double total = 0;
-  for (long long d = 0; d < p.dimensions; d++) {
-    double gap = __dsub_rn(coordinate<QUERY_DIVIDED>(q, q.source[one], d),
-                           coordinate<DIVIDED>(p, p.source[other], d));
-    total = __dadd_rn(total, __dmul_rn(gap, gap));
-  }
   double core = fmax(row_side->cores[one], column_side->cores[other]);
   edges->a[i] = row_side->component[rows[i] / ORDERED];
   edges->b[i] = column_side->component[columns[i] / ORDERED];
-  edges->weight[i] = fmax(sqrt(total), core);
+  edges->weight[i] = fmax(sqrt(square_between(q, one, p, other)), core);
   edges->key[i] = edge_key(q.point[one], p.point[other]);
 }

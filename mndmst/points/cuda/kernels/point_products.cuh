@@ -7,6 +7,7 @@ typedef unsigned short u16;
 #define NO_POSITION 0xFFFFFFFFu
 #define WARP 0xFFFFFFFFu  // all lanes
 #define INFINITE __int_as_float(0x7F800000)
+#define NOT_A_NUMBER __int_as_float(0x7FC00000)
 #define CAPACITY 512  // candidates that a row's list holds
 #define GROUPED 64    // columns of one group: a warp multiplies them together
 

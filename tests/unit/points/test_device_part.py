@@ -1,0 +1,136 @@
+"""Points on a device follow batches, here with a device that compares all pairs.
+
+`tests/gpu/test_followed_points_gpu.py` has the same of real ones.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+
+from mndmst.backends.base import DeviceMemoryError
+from mndmst.points.devices.point_products import NO_POSITION, PairsWithin
+from mndmst.points.point_forest import points_forest
+from mndmst.points.search.search_choice import SearchChoice
+from mndmst.points.versions import device_part, followed_forest
+from mndmst.points.versions.point_version import ForestRule, PointVersion
+
+
+class AllPairs:
+    """Points of which a search compares all pairs; its list holds `capacity`."""
+
+    def __init__(self, arrays, capacity):
+        self.points = arrays.coordinates(slice(None))
+        self.capacity, self.overflows = max(capacity, len(self.points)), 0
+
+    def _squares(self, points):
+        squares = np.zeros((len(points), len(self.points)))
+        for one, other in zip(points.T, self.points.T, strict=True):
+            squares += (one[:, None] - other) ** 2
+        return squares
+
+    def nearest_to(self, points, columns, k):
+        squares = self._squares(points)
+        squares[:, columns.least == np.inf] = np.inf
+        squares = np.pad(squares, ((0, 0), (0, k)), constant_values=np.inf)
+        order = np.argsort(squares, axis=1, kind="stable")[:, :k].astype(np.uint32)
+        squares = np.take_along_axis(squares, order, axis=1)
+        return squares, np.where(squares == np.inf, NO_POSITION, order)
+
+    def pairs_within(self, rows, columns):
+        squares = self._squares(rows.points)
+        distances = np.sqrt(squares)
+        least = np.maximum(columns.least, columns.least_of_vertex[columns.vertex])
+        component = columns.of_vertex[columns.vertex]
+        wanted = np.zeros(squares.shape, np.bool_)
+        for bound in (rows.bound[:, None], columns.reach[component]):
+            wanted |= (distances <= bound) & (least <= bound)
+        wanted &= least < np.inf
+        wanted &= component != rows.component[:, None]
+        row, position = (ends.astype(np.uint32) for ends in np.nonzero(wanted))
+        if len(row) > self.capacity:
+            self.overflows += 1
+            return None
+        return PairsWithin(row, position, squares[row, position])
+
+
+class Searches:
+    """A device's searches; it takes points while there is room for them."""
+
+    def __init__(self, capacity):
+        self.capacity, self.made, self.room = capacity, [], True
+
+    def make_resident_points(self, arrays, listed):
+        if not self.room:
+            raise DeviceMemoryError("no room")
+        self.made.append(AllPairs(arrays, self.capacity))
+        return self.made[-1]
+
+
+@pytest.fixture(params=[1, 1 << 22])
+def device(request, monkeypatch):
+    searches = Searches(request.param)
+    choice = SearchChoice("device", "a test")
+    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(followed_forest, "choose_search", lambda *_, **__: choice)
+    monkeypatch.setattr(device_part, "find_accelerator", lambda _: ("a device", ""))
+    monkeypatch.setattr(device_part, "searches_on", lambda _: searches)
+    return searches
+
+
+def check(version):
+    rule = version.rule
+    fresh = points_forest(version.points, rule.metric, rule.min_samples, search="tree")
+    for column in ("src", "dst", "weight"):
+        found, expected = (getattr(f, column) for f in (version.forest, fresh.forest))
+        np.testing.assert_array_equal(found, expected)
+
+
+def follow(version, batches):
+    for removed, inserted in batches:
+        remove = version.ids[removed] if len(removed) else None
+        version = version.changed(
+            version.check(remove, inserted if len(inserted) else None)
+        )
+        assert version.point_forest.search == "device"
+        check(version)
+    return version
+
+
+@pytest.mark.parametrize(
+    ("metric", "min_samples"), [("euclidean", 0), ("euclidean", 5), ("cosine", 3)]
+)
+def test_any_batch(device, metric, min_samples):
+    random = np.random.default_rng(min_samples)
+    points = random.integers(1, 5, (600, 8)) + np.arange(8) / 3
+    batches = []
+    for removed, inserted in ((9, 11), (0, 6), (12, 0), (1, 0), (0, 1)):
+        new = random.normal(size=(inserted, 8))
+        new[: inserted // 3] = points[: inserted // 3]
+        batches.append((random.choice(500, removed, False), new))
+    follow(PointVersion.first(points, ForestRule(metric, min_samples)), batches)
+
+
+def test_sources_search_in_halves_where_their_pairs_are_too_many(device):
+    """Between two far clusters, no edge is known once the points between are gone."""
+    random = np.random.default_rng(3)
+    far = [[0.0] * 6, [99.0] * 6, [50.0] * 6]
+    points = np.repeat(far, [300, 300, 9], axis=0)
+    points += random.normal(size=points.shape)
+    version = PointVersion.first(points, ForestRule())
+    follow(version, [(range(600, 609), points[:40] + 0.5)])
+    assert any(made.overflows for made in device.made) == (device.capacity == 1)
+
+
+def test_versions_share_the_device_and_copies_leave_it(device):
+    points = np.random.default_rng(4).normal(size=(700, 5))
+    version = PointVersion.first(points, ForestRule(min_samples=2))
+    version = follow(version, [([3], points[:2] / 2)])
+    one, other = (follow(version, [(gone, points[5:6])]) for gone in ([3, 700], [8]))
+    for after in (one, other):
+        assert after.followed.parts[0].resident is version.followed.parts[0].resident
+    assert copy.deepcopy(version).followed is None
+    device.room = False
+    after = version.changed(version.check([4], points[:1] / 3))
+    assert after.followed is None
+    check(after)
