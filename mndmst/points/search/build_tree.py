@@ -63,7 +63,8 @@ def _sort_by_cell(
     root = root[np.argsort(-top.left[root])]
     bounds = threads.bounds(len(points))
     ranges, pieces = each_range(bounds), len(root) * np.arange(len(bounds))
-    of_point, point = np.empty((2, len(points)), np.uint32)
+    # Apart, since the tree keeps only `point`
+    of_point, point = (np.empty(len(points), np.uint32) for _ in range(2))
     counts = np.empty((len(bounds) - 1, len(root)), np.int64)
     of_range = ArrayPieces.of(counts.ravel(), pieces)
     threads.run(count_cells, points, top, of_point, of_range, *ranges)
