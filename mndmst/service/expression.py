@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError, optional
+from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.edge_file import supported_weights
 from .protocol import MOST_INTEGER
 
@@ -65,6 +65,8 @@ def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.nd
         result = _value(_parsed(text), tables, compute)
         if isinstance(result, arrow.Scalar):
             result = arrow.array(np.full(length, result.as_py()))
+    except MndmstError:
+        raise
     except (arrow.ArrowException, TypeError, ValueError, ArithmeticError) as error:
         why = str(error).splitlines()[0]
         raise InputError(f"{text!r} cannot be computed: {why}") from error

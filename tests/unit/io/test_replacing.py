@@ -41,7 +41,8 @@ def state_of(path: Path) -> tuple[int, ...]:
 
 
 def hdf5(path: Path, **attributes: str) -> None:
-    with h5py.File(path, "w") as file:
+    # Its own lock would wait for that of `AtomicOutput`
+    with h5py.File(path, "w", locking=False) as file:
         write_attributes(file, attributes)
 
 
