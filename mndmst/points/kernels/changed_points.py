@@ -16,10 +16,22 @@ from .boruvka_steps import NO_EDGE, edge_key, name_components
 from .kd_tree import EMPTY_LANE, LEAF, gap_to_point, load_group
 from .leaf_vectors import distances_below, gaps_below, gaps_to_children
 from .lightest_edges import SEVERAL
-from .norms import LARGEST, add_gap, distance_of, limit_of
+from .nearest_points import nearest_to_queries
+from .norms import (
+    CHEBYSHEV,
+    EUCLIDEAN,
+    LARGEST,
+    add_gap,
+    distance_of,
+    limit_of,
+)
 
 # `contract_certain` ends where fewer than this fraction of the components join (1 / 8).
 PROGRESS = 8
+# More than the relative error of any two distances, in few dimensions.
+MARGIN = 1e-9
+# Smaller reduced distances are not compared with a margin: they may have underflowed.
+LEAST_GAP = 1e-280
 
 
 class Reach(NamedTuple):
@@ -69,9 +81,6 @@ class TreeVertices(NamedTuple):
     of_vertex: np.ndarray  # uint32: the component
     of_node: np.ndarray  # uint32: the component of all points of a node, or SEVERAL
     cores: np.ndarray  # float64, by position
-    node_bound: np.ndarray  # float64: the largest bound of the components of a node
-    # float64, by node: all edges of sources to its points that are lighter are known
-    listed: np.ndarray
 
 
 @kernel
@@ -79,6 +88,19 @@ def _load_point(points, i, block):
     """Copy a point to the first lane of a block; see `distances_below`."""
     for d in range(points.shape[1]):
         block[d * LEAF] = points[i, d]
+
+
+@kernel
+def nearest_to_groups(tree, points, starts, distances, positions, first, last):
+    """Find the points of a tree nearest to each point of the groups [first, last).
+
+    Those of a group, up to LEAF from its index in `starts` to the next, search
+    together; see `nearest_to_queries`.
+    """
+    for group in range(first, last):
+        nearest_to_queries(
+            tree, points, distances, positions, starts[group], starts[group + 1]
+        )
 
 
 @kernel
@@ -140,6 +162,310 @@ def list_reached(tree, reach, points, begin, end, query, position, distance):
     return count
 
 
+class NearPoints(NamedTuple):
+    """Points that list edges, and the nearest neighbours that each one has."""
+
+    points: np.ndarray  # float64, shape (points, dimensions)
+    row: np.ndarray  # uint32
+    core: np.ndarray  # float64
+    within: np.ndarray  # float64: no edge that is longer is listed
+    near: np.ndarray  # float64, shape (points, neighbours, dimensions)
+    near_row: np.ndarray  # uint32, shape (points, neighbours)
+    near_core: np.ndarray  # float64
+    weight: np.ndarray  # float64: of the edge to each; infinite for a missing one
+
+
+class Detours(NamedTuple):
+    """Up to LEAF points: an edge may close a cycle through one of them."""
+
+    # float64: coordinates, dimension by dimension, in columns of LEAF
+    block: np.ndarray
+    row: np.ndarray  # uint32
+    core: np.ndarray  # float64
+    weight: np.ndarray  # float64: of the edge from the point to each
+
+
+@kernel
+def _allocate_detours(dimensions):
+    return Detours(
+        np.empty(dimensions * LEAF),
+        np.empty(LEAF, np.uint32),
+        np.empty(LEAF),
+        np.empty(LEAF),
+    )
+
+
+@kernel
+def _closing_detour(norm, detours, count, first, own_row, other, row, core, weight):
+    """Return the index of a detour with which an edge is the last one of a cycle.
+
+    The edge from the point at `own_row` leads to the point `other`, which has a row and
+    a core distance. Detours are tried from index `first` on; -1 if there is none.
+    """
+    key = edge_key(own_row, row)
+    for step in range(count):
+        i = first + step
+        i -= count * np.int64(i >= count)
+        there = detours.weight[i]
+        if (
+            there > weight
+            or detours.row[i] == row
+            or (there == weight and edge_key(own_row, detours.row[i]) > key)
+        ):
+            continue
+        total = 0.0
+        for d in range(len(other)):
+            total = add_gap(norm, total, abs(detours.block[d * LEAF + i] - other[d]))
+        on = max(distance_of(norm, total), detours.core[i], core)
+        if on < weight or (on == weight and edge_key(detours.row[i], row) < key):
+            return i
+    return -1
+
+
+@kernel
+def drop_closed_edges(norm, near, begin, end, is_open):
+    """Write whether the edge to each neighbour is not the last one of a cycle of three.
+
+    The third point is a nearer neighbour.
+    """
+    neighbours, dimensions = near.weight.shape[1], near.points.shape[1]
+    detours = _allocate_detours(dimensions)
+    for i in range(begin, end):
+        count = 0
+        for j in range(neighbours):
+            weight = near.weight[i, j]
+            closing = _closing_detour(
+                norm,
+                detours,
+                count,
+                0,
+                near.row[i],
+                near.near[i, j],
+                near.near_row[i, j],
+                near.near_core[i, j],
+                weight,
+            )
+            is_open[i, j] = closing < 0 and weight < np.inf
+            if is_open[i, j]:
+                count = _add_detour(detours, count, near, i, j)
+
+
+@kernel
+def _add_detour(detours, count, near, i, j):
+    """Add a neighbour to the detours unless these are full; return their number."""
+    if count == LEAF or near.near_row[i, j] == near.row[i]:
+        return count
+    for d in range(near.points.shape[1]):
+        detours.block[d * LEAF + count] = near.near[i, j, d]
+    detours.row[count], detours.core[count] = near.near_row[i, j], near.near_core[i, j]
+    detours.weight[count] = near.weight[i, j]
+    return count + 1
+
+
+@kernel
+def _all_are_nearer(norm, low, high, block, lane, point):
+    """Return whether all points of a box are nearer to a detour than to a point.
+
+    The detour is in a lane of a block. MARGIN covers the rounding of both distances.
+    The difference of the terms of one dimension is largest at an end of the box.
+    """
+    if norm == CHEBYSHEV:
+        far = gap = 0.0
+        for d in range(len(point)):
+            x = block[d * LEAF + lane]
+            far = max(far, abs(x - low[d]), abs(x - high[d]))
+            gap = max(gap, low[d] - point[d], point[d] - high[d])
+        return far * (1 + MARGIN) < gap * (1 - MARGIN)
+    total = 0.0
+    for d in range(len(point)):
+        largest = -np.inf
+        for end in (low[d], high[d]):
+            one, other = abs(block[d * LEAF + lane] - end), abs(point[d] - end)
+            if norm == EUCLIDEAN:
+                one, other = one * one, other * other
+            largest = max(largest, one * (1 + MARGIN) - other * (1 - MARGIN))
+        total += largest
+    return total < 0
+
+
+@kernel
+def _detour_to_node(tree, node, core, gap, near, i, detours, count, first):
+    """Return the index of a detour that all edges to a node close cycles with, or -1.
+
+    `core` is the largest core distance of the node's points, and `gap` the reduced
+    distance of its box. Either the detour's edges to the node are lighter than those
+    of the point, or its row is smaller: then its edges precede those of equal weight.
+    Detours are tried from index `first` on.
+    """
+    norm = tree.norm
+    if gap < LEAST_GAP:
+        return -1
+    least = max(distance_of(norm, gap), near.core[i])
+    for step in range(count):
+        j = first + step
+        j -= count * np.int64(j >= count)
+        if (
+            detours.weight[j] < least
+            and (core < least or detours.row[j] < near.row[i])
+            and _all_are_nearer(
+                norm,
+                tree.low[node],
+                tree.high[node],
+                detours.block,
+                j,
+                near.points[i],
+            )
+        ):
+            return j
+    return -1
+
+
+@kernel
+def _open_lanes(tree, at, lanes, out, weights, detours, count, own_row):
+    """Return the lanes of a leaf whose edges close no cycle with most detours.
+
+    `out` and `weights` have the reduced distances and weights of the edges. The rows of
+    these detours are smaller than the point's; see `_detour_to_node`.
+    """
+    norm, dimensions = tree.norm, tree.low.shape[1]
+    between = np.empty(LEAF)
+    for i in range(count):
+        if lanes == 0:
+            break
+        if detours.row[i] >= own_row:
+            continue
+        distances_below(
+            norm, tree.blocks, at, dimensions, detours.block, i, between, LARGEST
+        )
+        left = lanes
+        while left:
+            j = trailing_zeros(left)
+            left &= left - np.uint64(1)
+            if detours.weight[i] < weights[j] and (
+                between[j] <= out[j] or distance_of(norm, between[j]) <= weights[j]
+            ):
+                lanes &= ~(np.uint64(1) << np.uint64(j))
+    return lanes
+
+
+@kernel
+def _is_equal(block, lane, point):
+    """Return whether a point is equal to that in a lane of a block."""
+    equal = True
+    for d in range(len(point)):
+        equal &= block[d * LEAF + lane] == point[d]
+    return equal
+
+
+@kernel
+def list_open_edges(
+    tree, reach, rows, near, begin, end, most_nodes, query, position, distance
+):
+    """List edges to the points of a tree that may be in the forest.
+
+    They are those of the points [begin, end) of `near`, and contain each edge that is
+    not the last one of a cycle of three. `reach` has core distances, and `rows` is by
+    position. Writes the index of the point, the position and the distance of each edge,
+    as many as fit in. Returns their number, which is larger than that of the entries if
+    more may exist, or if the walks visit more than `most_nodes` nodes.
+    """
+    norm, dimensions, cores = tree.norm, tree.low.shape[1], reach.of_position
+    detours, other_point = _allocate_detours(dimensions), np.empty(dimensions)
+    block, out = np.empty(dimensions * LEAF), np.empty(LEAF)
+    weights = np.empty(LEAF)
+    stack, gaps = np.empty(tree.depth + 2, np.int64), np.empty(tree.depth + 2)
+    size, most, nodes = 0, len(query), 0
+    for i in range(begin, end):
+        count, first = 0, 0
+        for j in range(near.weight.shape[1]):
+            count = _add_detour(detours, count, near, i, j)
+        point, core = near.points[i], near.core[i]
+        # The edges of an equal point with a smaller row precede those of the point.
+        within = near.within[i]
+        for j in range(count):
+            if detours.row[j] < near.row[i] and _is_equal(detours.block, j, point):
+                within = min(within, detours.weight[j])
+        limit = limit_of(norm, within)
+        _load_point(near.points, i, block)
+        stack[0], gaps[0], top = 0, gap_to_point(tree, 0, point), 1
+        while top:
+            top -= 1
+            node, gap = stack[top], gaps[top]
+            nodes += 1
+            if gap >= limit:
+                continue
+            closing = _detour_to_node(
+                tree,
+                node,
+                reach.of_node[node],
+                gap,
+                near,
+                i,
+                detours,
+                count,
+                first,
+            )
+            if closing >= 0:
+                first = closing
+                continue
+            left = tree.left[node]
+            if left >= 0:
+                gap = gap_to_point(tree, left, point)
+                beyond = gap_to_point(tree, left + 1, point)
+                nearer = np.int64(beyond < gap)
+                stack[top], gaps[top] = left + 1 - nearer, max(gap, beyond)
+                stack[top + 1], gaps[top + 1] = left + nearer, min(gap, beyond)
+                top += 2
+                continue
+            at = (-1 - left) * dimensions * LEAF
+            found = distances_below(
+                norm, tree.blocks, at, dimensions, block, 0, out, limit
+            )
+            for j in range(tree.end[node] - tree.begin[node]):
+                between = distance_of(norm, out[j])
+                weights[j] = max(between, core, cores[tree.begin[node] + j])
+            found = _open_lanes(
+                tree, at, found, out, weights, detours, count, near.row[i]
+            )
+            while found:
+                j = np.int64(trailing_zeros(found))
+                found &= found - np.uint64(1)
+                other = tree.begin[node] + j
+                row = rows[other]
+                if row == near.row[i]:
+                    continue
+                between, weight = distance_of(norm, out[j]), weights[j]
+                for d in range(dimensions):
+                    other_point[d] = tree.blocks[at + d * LEAF + j]
+                closing = _closing_detour(
+                    norm,
+                    detours,
+                    count,
+                    first,
+                    near.row[i],
+                    other_point,
+                    row,
+                    cores[other],
+                    weight,
+                )
+                if closing >= 0:
+                    first = closing
+                    continue
+                if size == most:
+                    return most + 1
+                query[size], position[size], distance[size] = i, other, between
+                size += 1
+                if count < LEAF:
+                    for d in range(dimensions):
+                        detours.block[d * LEAF + count] = other_point[d]
+                    detours.row[count], detours.core[count] = row, cores[other]
+                    detours.weight[count] = weight
+                    count += 1
+        if nodes > most_nodes:
+            return most + 1
+    return size
+
+
 @kernel
 def offer_edge(first, component, vertex, other, weight, key):
     """Make an edge a component's first one if it precedes the present one."""
@@ -196,37 +522,29 @@ def list_uncertain_points(points, component, bound, queries, groups):
 
 
 @kernel
-def find_node_components(tree, of_leaf, listed, vertices, bound):
-    """Write what is known of each node to `vertices`.
+def find_node_components(tree, of_leaf, vertices):
+    """Write the component of each node.
 
-    `of_leaf` is the vertex of all points of a leaf, or SEVERAL, and `listed` as in
-    `TreeVertices`, by leaf; `bound` is by component.
+    `of_leaf` is the vertex of all points of a leaf, or SEVERAL.
     """
-    of_node, node_bound = vertices.of_node, vertices.node_bound
+    of_node = vertices.of_node
     for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
         left = tree.left[node]
         if left >= 0:
             same = of_node[left] == of_node[left + 1]
             of_node[node] = of_node[left] if same else SEVERAL
-            node_bound[node] = max(node_bound[left], node_bound[left + 1])
-            of_listed = vertices.listed
-            of_listed[node] = min(of_listed[left], of_listed[left + 1])
             continue
         vertex = of_leaf[-1 - left]
-        vertices.listed[node] = listed[-1 - left]
         if vertex != SEVERAL:
-            component = vertices.of_vertex[vertex]
-            of_node[node], node_bound[node] = component, bound[component]
+            of_node[node] = vertices.of_vertex[vertex]
             continue
         begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
-        common, largest = vertices.of_vertex[vertices.vertex[begin]], 0.0
+        common = vertices.of_vertex[vertices.vertex[begin]]
         differing_bits = np.uint32(0)
         for position in range(begin, end):
             component = vertices.of_vertex[vertices.vertex[position]]
             differing_bits |= component ^ common
-            largest = max(largest, bound[component])
         of_node[node] = SEVERAL if differing_bits else common
-        node_bound[node] = largest
 
 
 @kernel
@@ -240,10 +558,8 @@ def take_earlier_edges(first, other):
 def improve_first_edges(tree, vertices, sources, starts, component, first):
     """Replace first edges of components by earlier ones from sources to the tree.
 
-    `component` has the component of each source. An edge counts for both components if
-    it is within the bounds of the tree's nodes, and for that of the source in any case.
-    Up to LEAF sources from each index in `starts` to the next search together. Edges
-    to a node that weigh less than its `listed` are known.
+    `component` has the component of each source, whose bound is its first edge. Up to
+    LEAF sources from each index in `starts` to the next search together.
     """
     norm, dimensions = tree.norm, tree.low.shape[1]
     block, out = np.empty(dimensions * LEAF), np.empty(LEAF)
@@ -259,12 +575,9 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
         while top:
             top -= 1
             node = stack[top]
-            largest = max(bound, vertices.node_bound[node])
-            if (
-                largest < vertices.listed[node]
-                or (of_node[node] != SEVERAL and of_node[node] == common)
-                or _gap_to_box(tree, node, box) >= limit_of(norm, largest)
-            ):
+            if (of_node[node] != SEVERAL and of_node[node] == common) or _gap_to_box(
+                tree, node, box
+            ) >= limit_of(norm, bound):
                 continue
             left = tree.left[node]
             if left >= 0:
@@ -276,10 +589,7 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
                 top += 2
                 continue
             for i in range(begin, end):
-                limits[i - begin] = limit_of(
-                    norm,
-                    max(first.weight[component[i]], vertices.node_bound[node]),
-                )
+                limits[i - begin] = limit_of(norm, first.weight[component[i]])
             queries = gaps_below(
                 norm, block, dimensions, tree.low, tree.high, node, limits
             )
@@ -309,7 +619,7 @@ def improve_first_edges(tree, vertices, sources, starts, component, first):
                     if theirs == own or not out[j] < LARGEST:
                         continue
                     weight = max(distance_of(norm, out[j]), core, vertices.cores[other])
-                    if weight > max(first.weight[own], first.weight[theirs]):
+                    if weight > first.weight[own]:
                         continue
                     key = edge_key(sources.point[i], vertices.row[other])
                     one, two = sources.vertex[i], vertices.vertex[other]

@@ -39,8 +39,6 @@ class PartVertices(NamedTuple):
     row: np.ndarray  # uint32
     vertex: np.ndarray  # uint32
     of_group: np.ndarray  # uint32, by group: the vertex of all its points, or SEVERAL
-    # float64, by group: all edges of sources to its points that are lighter are known
-    listed: np.ndarray
     of_vertex: np.ndarray  # uint32, by vertex: the component
     cores: np.ndarray  # float64
     lower_bound: np.ndarray  # float64: of the edges that a search may find

@@ -20,10 +20,11 @@ from ..devices.point_products import (
     ResidentPoints,
 )
 from ..kernels.boruvka_steps import PointEdges, edge_keys, find_first_edges
-from ..kernels.changed_points import EdgeSources, take_earlier_edges
+from ..kernels.changed_points import EdgeSources, NearPoints, take_earlier_edges
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
+from .point_parts import PointPairs
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
 
@@ -39,7 +40,7 @@ class DevicePart:
     All methods raise DeviceRefusalError if the device cannot go on.
     """
 
-    search, cheap = "device", 1 << 14
+    search, lists_open_edges, cheap = "device", False, 1 << 14
     metric: str
     listed: int  # the most neighbours that a search lists
     point: np.ndarray
@@ -88,9 +89,17 @@ class DevicePart:
         return replace(self, least=least)
 
     def nearest(
-        self, queries: np.ndarray, k: int, threads: Threads
+        self,
+        queries: np.ndarray,
+        starts: np.ndarray,
+        bound: np.ndarray,
+        k: int,
+        threads: Threads,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointPart`."""
+        return self._nearest(queries, k)
+
+    def _nearest(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         vertex = np.zeros(len(self.point), np.uint32)
         none = np.full(1, -1.0)
         columns = PairColumns(vertex, self.least, np.zeros(1, np.uint32), none, none)
@@ -99,9 +108,19 @@ class DevicePart:
         except (ConfigError, DeviceMemoryError) as error:
             raise DeviceRefusalError(str(error)) from error
 
+    def list_open_edges(
+        self,
+        cores: np.ndarray,
+        rows: np.ndarray,
+        near: NearPoints,
+        most_nodes: int,
+        threads: Threads,
+    ) -> None:
+        """Products do not list them; see `PointPart`."""
+
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    ) -> PointPairs | None:
         """See `PointPart`."""
         each = np.arange(len(self.point), dtype=np.uint32)
         columns = PairColumns(each, self.least, each, np.zeros(len(each)), reach)
@@ -119,8 +138,7 @@ class DevicePart:
             count += len(row)
             if count > most:
                 return None
-        query, position, distance = map(np.concatenate, zip(*found, strict=True))
-        return query, position, distance
+        return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def _pairs(
         self, count: int, wanted: Callable[[slice], tuple[PairRows, PairColumns]]
@@ -172,9 +190,7 @@ class DevicePart:
         # Without a bound, a source has a pair with each point. Near points give one.
         unbounded = np.flatnonzero(first.weight[component] == np.inf)
         if len(unbounded):
-            square, position = self.nearest(
-                sources.points[unbounded], self.listed, threads
-            )
+            square, position = self._nearest(sources.points[unbounded], self.listed)
             present = position != NO_POSITION
             source = np.repeat(unbounded, present.sum(axis=1))
             offer(source, position[present], square[present])

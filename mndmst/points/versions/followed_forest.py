@@ -13,7 +13,10 @@ was never needed may take its place.
 - Of a component that a lost edge leaves, each point has a lower bound: it was in a
   component that none left, whose first edge precedes all others out of it. In Borůvka
   rounds only the points within the component's bound search.
-- New points search in each round for edges to all components within the bounds of both.
+- Where trees search, one walk lists the edges of a new point that may be in the
+  forest. The last edge of a cycle of three is not: so near neighbours exclude all
+  points that lie behind them. Where products search, new points search in each round
+  for edges to all components within the bounds of both.
 
 Old points whose core distance falls have lighter edges to their nearest neighbours
 alone, which are listed.
@@ -44,7 +47,9 @@ from ..kernels.changed_points import (
     EdgesByKey,
     EdgeSources,
     GroupedPoints,
+    NearPoints,
     contract_certain,
+    drop_closed_edges,
     find_group_vertices,
     link_trees,
     list_edges_at,
@@ -55,6 +60,7 @@ from ..kernels.changed_points import (
     write_next_forest,
 )
 from ..kernels.changed_products import PartVertices
+from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, Norm, from_norm, prepared
@@ -93,6 +99,8 @@ MOST_REACHED, LEAST_REACHED = 512, 1 << 16
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
 COMMON, SAMPLED = 0.999, 1 << 13
+# Nodes of a tree that a walk visits, on average, before a fresh search is faster.
+MOST_NODES = 1 << 13
 TOGETHER = 1 << 9  # points whose coordinates a thread copies at once
 
 
@@ -330,18 +338,30 @@ class FollowedForest:
         query, position, distance = map(np.concatenate, zip(*found, strict=True))
         return Reached(query, position, distance, reach)
 
-    def _nearest(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and positions of the k nearest points, ascending."""
-        found = []
+    def _nearest(
+        self, queries: np.ndarray, starts: np.ndarray, k: int, step: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and positions of the k nearest points, ascending.
+
+        Queries from each index in `starts` to the next are near to each other. With
+        `step` -1 the last part, which has new points, is searched first, else 1.
+        """
         team = Threads(self.threads or core_count())
-        for part, at in self._parts():
-            distance, position = part.nearest(queries, k, team)
-            found.append((distance, position + np.uint32(at.start)))
-        distances, positions = (np.hstack(c) for c in zip(*found, strict=True))
-        if len(found) > 1:
-            chosen = np.argsort(distances, axis=1, kind="stable")[:, :k]
-            distances = np.take_along_axis(distances, chosen, axis=1)
-            positions = np.take_along_axis(positions, chosen, axis=1)
+        bound = np.full(len(queries), LARGEST)
+        distances = positions = np.empty((len(queries), 0))
+        for part, at in self._parts()[::step]:
+            distance, position = part.nearest(queries, starts, bound, k, team)
+            position += np.uint32(at.start)
+            if not distances.size:
+                distances, positions = distance, position
+            else:
+                nearer = np.flatnonzero(distance[:, 0] < bound)
+                both = np.hstack([distances[nearer], distance[nearer]])
+                chosen = np.argsort(both, axis=1, kind="stable")[:, :k]
+                distances[nearer] = np.take_along_axis(both, chosen, axis=1)
+                both = np.hstack([positions[nearer], position[nearer]])
+                positions[nearer] = np.take_along_axis(both, chosen, axis=1)
+            bound = distances[:, -1]
         return METRICS[self.metric].norm.distance(distances), positions
 
 
@@ -380,10 +400,11 @@ class _Change:
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
         order = max(before.min_samples, 1)
+        sizes = np.concatenate([part.group_sizes for part in after.parts])
+        self.group_begin = np.append(0, np.cumsum(sizes))
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
-            k = min(order + 1 + FURTHER, len(points))
-            distance, position = after._nearest(self._coordinates(self.targets), k)
+            distance, position = self._nearest(min(order + 1 + FURTHER, len(points)))
             after.radius[self.targets] = distance[:, order]
             self.listed_distance, self.listed = distance, position
             # By position: a target lists all nearer points
@@ -396,7 +417,9 @@ class _Change:
             insert_listed(lists, near, new, reached.distance)
             short = self.targets[lists.position[self.targets, order - 1] == NO_POSITION]
             k = lists.distance.shape[1] + 1
-            write_lists(lists, short, *after._nearest(self._coordinates(short), k))
+            alone = np.arange(len(short) + 1)
+            nearest = after._nearest(self._coordinates(short), alone, k, 1)
+            write_lists(lists, short, *nearest)
             after.radius[self.targets] = lists.distance[self.targets, order - 1]
             self.listed_distance = lists.distance[self.targets]
             self.listed = lists.position[self.targets]
@@ -422,6 +445,20 @@ class _Change:
     def _coordinates_of(self, positions: np.ndarray) -> np.ndarray:
         """Return the coordinates of few positions."""
         return self.before._prepared(self.points[self.after.row[positions]])
+
+    def _nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and positions of the k points nearest to each target."""
+        group = np.searchsorted(self.group_begin, self.affected, "right")
+        alone = np.arange(len(self.new) + 1)
+        found = [
+            self.after._nearest(self._coordinates(positions), starts, k, step)
+            for positions, starts, step in (
+                (self.affected, _starts(group), 1),
+                (self.new, alone, -1),
+            )
+        ]
+        distance, position = map(np.concatenate, zip(*found, strict=True))
+        return distance, position
 
     def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the old positions whose upward edges are lost, and may be raised."""
@@ -506,20 +543,27 @@ class _Change:
         )
         return after, moved, rearranged
 
-    def forest(self) -> FollowedForest:
-        """Return the next forest."""
+    def forest(self) -> FollowedForest | None:
+        """Return the next forest; None if a fresh search is faster."""
         after, lost = self.after, self.lost
-        searching = self._searching()
-        listed = [self._listed_edges()]
+        incomplete = self._incomplete()
         # All edges of a searching point to a position are listed up to this weight
         reach = np.full(len(after.row), np.inf)
-        if len(searching):
-            near = self._near_edges(searching)
-            if near is None:
-                reach[:] = -np.inf
-            else:
+        if all(part.lists_open_edges for part in after.parts):
+            searching = self.targets[:0]
+            found = self._open_edges(incomplete)
+            if found is None:
+                return None
+            listed = [found]
+        else:
+            searching = self.targets[incomplete]
+            listed = [self._listed_edges()]
+            near = self._near_edges(searching) if len(searching) else None
+            if near is not None:
                 listed.append(near[0])
                 reach = near[1]
+            elif len(searching):
+                reach[:] = -np.inf
         further = PointEdges.concatenate(listed)
         in_forest = (after.up[further.a] == further.b) | (
             after.up[further.b] == further.a
@@ -529,12 +573,12 @@ class _Change:
         flagged[lost.a] = flagged[lost.b] = flagged[searching] = True
         lower_bound = self.cores.copy()
         lower_bound[after.radius < 0] = np.inf
-        lower_bound[searching] = np.inf
         core = _Core(after, flagged, reach, further)
         vertex, count = core.contract(flagged, lower_bound)
         # Edges that a target does not list are no shorter than its longest listed one.
         # Only now: `contract` passes lower bounds on to other points.
         np.maximum(lower_bound, self.complete, out=lower_bound)
+        lower_bound[self.targets[incomplete]] = np.inf
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
@@ -587,13 +631,73 @@ class _Change:
         ends = after.row[positions], after.row[after.up[positions]]
         return edge_keys(*(old_row[end] for end in ends))
 
-    def _searching(self) -> np.ndarray:
-        """Return the positions whose edges are not all old or listed."""
+    def _incomplete(self) -> np.ndarray:
+        """Return the indices of targets whose lists lack edges that are new or lighter.
+
+        These are new points, and others with more new neighbours than a list has.
+        """
+        new = np.arange(len(self.affected), len(self.targets))
         if not self.before.min_samples:
-            return self.new
+            return new
         old_radius = self.old_radius[: len(self.affected)]
-        incomplete = self.complete[self.affected] < old_radius
-        return np.append(self.affected[incomplete], self.new)
+        short = self.complete[self.affected] < old_radius
+        return np.append(np.flatnonzero(short), new)
+
+    def _open_edges(self, incomplete: np.ndarray) -> PointEdges | None:
+        """Return the edges of the targets' lists that may be in the forest.
+
+        Walks find the edges of incomplete lists; None if these visit too much.
+        """
+        after, team = self.after, Threads(self.after.threads or core_count())
+        complete = np.ones(len(self.targets), np.bool_)
+        complete[incomplete] = False
+        rest = np.flatnonzero(complete)
+
+        def listed(begin: int, end: int) -> PointEdges:
+            near = self._near_points(rest[begin:end])
+            is_open = np.empty(near.weight.shape, np.bool_)
+            drop_closed_edges(int(self.norm), near, 0, end - begin, is_open)
+            index, column = np.nonzero(is_open)
+            target = rest[begin + index]
+            return self._edges(
+                self.targets[target],
+                self.listed[target, column],
+                self.listed_distance[target, column],
+            )
+
+        edges = team.map(listed, team.ranges(len(rest), LEAF))
+        near = self._near_points(incomplete)
+        for part, at in after._parts():
+            found = part.list_open_edges(
+                self.cores[at], after.row[at], near, MOST_NODES, team
+            )
+            if found is None:
+                return None
+            index, position, distance = found
+            target = self.targets[incomplete[index]]
+            edges.append(self._edges(target, position + np.uint32(at.start), distance))
+        return PointEdges.concatenate(edges)
+
+    def _near_points(self, index: np.ndarray) -> NearPoints:
+        """Return some targets with their listed neighbours."""
+        after, target, listed = self.after, self.targets[index], self.listed[index]
+        points, near = self._coordinates(target), self._coordinates(listed.ravel())
+        row, near_row = after.row[target], after.row[listed]
+        core, near_core = self.cores[target], self.cores[listed]
+        weight = np.maximum(self.listed_distance[index], near_core)
+        np.maximum(weight, core[:, None], out=weight)
+        weight[near_row == row[:, None]] = np.inf
+        within = self.old_radius[index]
+        return NearPoints(
+            points,
+            row,
+            core,
+            np.where(np.isnan(within), np.inf, within),  # a new point lists all edges
+            near.reshape(*listed.shape, points.shape[1]),
+            near_row,
+            near_core,
+            weight,
+        )
 
     def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
         """Weigh the upward edges of positions, and return those that are raised.
@@ -791,11 +895,9 @@ class _Rounds:
         reach: np.ndarray,
     ) -> None:
         self.change, self.after, self.lost = change, change.after, lost
-        after = change.after
-        sizes = np.concatenate([part.group_sizes for part in after.parts])
-        groups = len(sizes)
+        groups = len(change.group_begin) - 1
         self.points = GroupedPoints(
-            np.append(0, np.cumsum(sizes)),
+            change.group_begin,
             vertex,
             np.empty(groups, np.uint32),
             lower_bound,
@@ -803,9 +905,6 @@ class _Rounds:
             np.full(count, -np.inf),
         )
         find_group_vertices(self.points)
-        self.listed = np.minimum.reduceat(
-            np.where(after.radius < 0, np.inf, reach), self.points.begin[:-1]
-        )
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
         positions = np.sort(searching)
@@ -888,7 +987,6 @@ class _Rounds:
     ) -> None:
         """Search first edges from sources, within the bounds of one or both ends."""
         component, end = self.of_vertex[sources.vertex], 0
-        listed = self.listed if both else np.full(len(self.listed), -np.inf)
         lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
         if both:  # edges of new points have no other bounds
             lower_bound = self.change.cores
@@ -902,7 +1000,6 @@ class _Rounds:
                 self.after.row[at],
                 self.points.vertex[at],
                 self.points.of_group[begin:end],
-                listed[begin:end],
                 self.of_vertex,
                 self.change.cores[at],
                 lower_bound[at],

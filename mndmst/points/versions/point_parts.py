@@ -5,7 +5,7 @@ points, unless they are built anew with them; see `FollowedForest`.
 """
 
 from itertools import pairwise
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -14,23 +14,40 @@ from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
     EdgeSources,
+    NearPoints,
     Reach,
     TreeVertices,
     find_node_components,
     find_node_reach,
     improve_first_edges,
+    list_open_edges,
     list_reached,
+    nearest_to_groups,
     take_earlier_edges,
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
-from ..kernels.nearest_points import nearest_to_queries
-from ..kernels.norms import LARGEST
 from ..metrics import Norm, prepared
 from ..search.build_tree import build_tree
 
 # Least searches of a thread, from single points or groups of them.
 SEARCHES = 64
+# Edges that walks list, per point and at least.
+MOST_LISTED, LEAST_LISTED = 512, 1 << 16
+
+
+class PointPairs(NamedTuple):
+    """Pairs of a searching point and a point of a part."""
+
+    query: np.ndarray  # uint32: the index of the searching point
+    position: np.ndarray  # uint32, in the part
+    distance: np.ndarray  # float64
+
+    @classmethod
+    def empty(cls, count: int) -> "PointPairs":
+        """Return uninitialized pairs."""
+        query, position = np.empty((2, count), np.uint32)
+        return cls(query, position, np.empty(count))
 
 
 class PointPart(Protocol):
@@ -42,6 +59,7 @@ class PointPart(Protocol):
 
     search: str  # the name of the search, see `SearchChoice`
     cheap: int  # searches of old points in a round; one component may need more
+    lists_open_edges: bool  # else new points search in all rounds
 
     @property
     def point(self) -> np.ndarray:
@@ -71,21 +89,42 @@ class PointPart(Protocol):
         """
 
     def nearest(
-        self, queries: np.ndarray, k: int, threads: Threads
+        self,
+        queries: np.ndarray,
+        starts: np.ndarray,
+        bound: np.ndarray,
+        k: int,
+        threads: Threads,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the reduced distances and positions of the k nearest points.
 
-        A missing one is at LARGEST, or further, and at NO_POSITION.
+        Points that are not nearer than the `bound` of a query may be left out: they
+        are at it, or further, and at NO_POSITION. Up to LEAF queries from each index in
+        `starts` to the next are near to each other.
         """
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return indices of points, positions that reach them, and distances.
+    ) -> PointPairs | None:
+        """Return the pairs of a point and a position that reaches it.
 
         A position reaches points up to the distance `reach`, which is negative for
         removed ones. None if there are more than `most` pairs, or if the search of a
         next version could not take the points.
+        """
+
+    def list_open_edges(
+        self,
+        cores: np.ndarray,
+        rows: np.ndarray,
+        near: NearPoints,
+        most_nodes: int,
+        threads: Threads,
+    ) -> PointPairs | None:
+        """Return the pairs whose edges the kernel of this name lists.
+
+        `cores` and `rows` are by position. None if the walks visit more than
+        `most_nodes` nodes a point.
         """
 
     def improve_first_edges(
@@ -104,15 +143,15 @@ class PointPart(Protocol):
         `component` has the component of each source. Edges are within the bound of the
         source's component, or, if `both`, of one of both; those below the lower bound
         of their other end, or the weight `complete` of their source, may be left out.
-        Sources from each index in `starts` to the
-        next are of one group.
+        `both` is for parts that do not list open edges. Sources from each index in
+        `starts` to the next are of one group.
         """
 
 
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search = "tree"
+    search, lists_open_edges = "tree", True
     cheap = 1 << 12
 
     def __init__(self, tree: PointTree, metric: str) -> None:
@@ -151,35 +190,56 @@ class TreePart:
         return TreePart(tree._replace(blocks=blocks), self.metric)
 
     def nearest(
-        self, queries: np.ndarray, k: int, threads: Threads
+        self,
+        queries: np.ndarray,
+        starts: np.ndarray,
+        bound: np.ndarray,
+        k: int,
+        threads: Threads,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointPart`."""
-        distance = np.full((len(queries), k), LARGEST)
+        distance = np.repeat(bound[:, None], k, axis=1)
         position = np.full((len(queries), k), NO_POSITION)
-        ranges = each_range(threads.bounds(len(queries), LEAF))
-        threads.run(nearest_to_queries, self.tree, queries, distance, position, *ranges)
+        ranges = each_range(threads.bounds(len(starts) - 1, LEAF))
+        threads.run(
+            nearest_to_groups, self.tree, queries, starts, distance, position, *ranges
+        )
         return distance, position
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    ) -> PointPairs | None:
         """See `PointPart`."""
         of_node = np.empty(len(self.tree.left))
         find_node_reach(self.tree, reach, of_node)
         ranges = threads.ranges(len(points), SEARCHES)
-        found = [(*np.empty((2, most), np.uint32), np.empty(most)) for _ in ranges]
+        reaching = (self.tree, Reach(reach, of_node), points)
+        pairs = [PointPairs.empty(most) for _ in ranges]
         calls = [
-            (self.tree, Reach(reach, of_node), points, *part, *columns)
-            for part, columns in zip(ranges, found, strict=True)
+            (*reaching, *at, *found) for at, found in zip(ranges, pairs, strict=True)
         ]
-        counts = threads.map(list_reached, calls)
-        if sum(counts) > most:
-            return None
-        query, position, distance = (
-            np.concatenate([c[:n] for c, n in zip(column, counts, strict=True)])
-            for column in zip(*found, strict=True)
-        )
-        return query, position, distance
+        return _joined(pairs, threads.map(list_reached, calls), most)
+
+    def list_open_edges(
+        self,
+        cores: np.ndarray,
+        rows: np.ndarray,
+        near: NearPoints,
+        most_nodes: int,
+        threads: Threads,
+    ) -> PointPairs | None:
+        """See `PointPart`."""
+        of_node = np.empty(len(self.tree.left))
+        find_node_reach(self.tree, cores, of_node)
+        reach = Reach(cores, of_node)
+        ranges = threads.ranges(len(near.row), SEARCHES)
+        most = max(LEAST_LISTED, MOST_LISTED * len(near.row))
+        pairs = [PointPairs.empty(most) for _ in ranges]
+        calls = [
+            (self.tree, reach, rows, near, *at, most_nodes * (at[1] - at[0]), *found)
+            for at, found in zip(ranges, pairs, strict=True)
+        ]
+        return _joined(pairs, threads.map(list_open_edges, calls), most)
 
     def improve_first_edges(
         self,
@@ -193,20 +253,14 @@ class TreePart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        nodes = len(self.tree.left)
         of_tree = TreeVertices(
             vertices.row,
             vertices.vertex,
             vertices.of_vertex,
-            np.empty(nodes, np.uint32),
+            np.empty(len(self.tree.left), np.uint32),
             vertices.cores,
-            np.empty(nodes),
-            np.empty(nodes),
         )
-        bound = first.weight if both else np.zeros(len(first.weight))
-        find_node_components(
-            self.tree, vertices.of_group, vertices.listed, of_tree, bound
-        )
+        find_node_components(self.tree, vertices.of_group, of_tree)
         # Each thread has first edges of its own
         bounds = threads.bounds(len(starts) - 1, SEARCHES)
         edges = [first]
@@ -218,3 +272,14 @@ class TreePart:
         threads.map(improve_first_edges, calls)
         for own in edges[1:]:
             take_earlier_edges(first, own)
+
+
+def _joined(pairs: list[PointPairs], counts: list[int], most: int) -> PointPairs | None:
+    """Join the pairs that calls have found; None if they are more than `most`."""
+    if sum(counts) > most:
+        return None
+    found = [
+        [column[:n] for column in columns]
+        for columns, n in zip(pairs, counts, strict=True)
+    ]
+    return PointPairs(*map(np.concatenate, zip(*found, strict=True)))

@@ -12,7 +12,7 @@ from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
-from ..kernels.changed_points import EdgeSources
+from ..kernels.changed_points import EdgeSources, NearPoints
 from ..kernels.changed_products import (
     PartVertices,
     improve_by_products,
@@ -24,6 +24,7 @@ from ..metrics import prepared
 from ..point_forest import neighbours_to_list
 from ..search.product_search import ROWS, HostProducts, RoundedPoints, random_order
 from ..search.search_steps import no_report
+from .point_parts import PointPairs
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
@@ -38,7 +39,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search = "product"
+    search, lists_open_edges = "product", False
     cheap = 1 << 7
     metric: str
     point: np.ndarray
@@ -143,7 +144,12 @@ class ProductPart:
         return PointArrays(typed_points(points), largest, length, row, row)
 
     def nearest(
-        self, queries: np.ndarray, k: int, threads: Threads
+        self,
+        queries: np.ndarray,
+        starts: np.ndarray,
+        bound: np.ndarray,
+        k: int,
+        threads: Threads,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointPart`."""
         return self.products(threads).nearest_to(
@@ -152,7 +158,7 @@ class ProductPart:
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    ) -> PointPairs | None:
         """See `PointPart`."""
         if not self.rounded.frame.suits(points):
             return None
@@ -170,8 +176,17 @@ class ProductPart:
                 if count > most:
                     return None
                 found.append(pairs)
-        query, position, distance = map(np.concatenate, zip(*found, strict=True))
-        return query, position, distance
+        return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
+
+    def list_open_edges(
+        self,
+        cores: np.ndarray,
+        rows: np.ndarray,
+        near: NearPoints,
+        most_nodes: int,
+        threads: Threads,
+    ) -> None:
+        """Products do not list them; see `PointPart`."""
 
     def improve_first_edges(
         self,

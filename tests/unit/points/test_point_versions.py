@@ -331,6 +331,14 @@ def test_equal_points_may_come_and_go(monkeypatch):
         assert same_forest(version)
 
 
+def test_copies_of_points_arrive_far_from_all_others(monkeypatch):
+    random = np.random.default_rng(4)
+    new = 50 + random.normal(size=(20, 3))
+    first = PointVersion.first(random.normal(size=(800, 3)), ForestRule("euclidean", 5))
+    last = follows_all(first, [([5], new)] * 3, monkeypatch)
+    assert len(last.points) == 857
+
+
 def test_a_version_may_have_two_next_ones(monkeypatch):
     points = np.random.default_rng(7).normal(size=(700, 2))
     version = PointVersion.first(points, ForestRule(min_samples=3))
@@ -398,9 +406,9 @@ def test_products_search_neighbours_of_new_points_alone(monkeypatch):
     searched = []
     nearest = ProductPart.nearest
 
-    def count(part, queries, k, threads):
+    def count(part, queries, *rest):
         searched.append(len(queries))
-        return nearest(part, queries, k, threads)
+        return nearest(part, queries, *rest)
 
     monkeypatch.setattr(ProductPart, "nearest", count)
     monkeypatch.delattr(HostProducts, "nearest")  # of all points
