@@ -13,7 +13,7 @@ from mndmst.points.certificate.point_certificate import verify_points
 from mndmst.points.metrics import METRICS, Norm
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.point_files import uuid_of
-from mndmst.points.versions import followed_forest
+from mndmst.points.versions import followed_forest, forest_change
 from mndmst.points.versions.followed_forest import LEAST_POINTS
 from mndmst.points.versions.point_parts import TreePart
 from mndmst.points.versions.point_version import ForestRule, PointVersion
@@ -42,13 +42,14 @@ SHARES, CHEAP, REACHED = (2, 8, 256), (1, 16, 1 << 12), (1, 1 << 8, 1 << 16)
 def check(draw: random.Random, folder: Path) -> str:
     """Change points by some batches; return the outcome."""
     # More batches are followed than a user's, and by all paths
+    share = draw.choice(SHARES)
     limits = {
-        "LARGEST_SHARE": draw.choice(SHARES),
         "MOST_REACHED": draw.choice((1, 512)),
         "LEAST_REACHED": draw.choice(REACHED),
     }
     cheap = draw.choice(CHEAP)
     with (
+        patch.object(forest_change, "LARGEST_SHARE", share),
         patch.multiple(followed_forest, **limits),
         patch.object(TreePart, "cheap", cheap),
         patch.object(ProductPart, "cheap", cheap),

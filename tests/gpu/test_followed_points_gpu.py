@@ -8,7 +8,7 @@ import pytest
 from mndmst.backends.cuda import unavailable
 from mndmst.points.point_forest import points_forest
 from mndmst.points.search import search_choice
-from mndmst.points.versions import followed_forest
+from mndmst.points.versions import forest_change
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 reason = unavailable()
@@ -22,7 +22,7 @@ pytestmark = [
 def _any_number_of_points(monkeypatch):
     monkeypatch.setattr(search_choice, "DEVICE_POINTS", 2)
     monkeypatch.setattr(search_choice, "START_POINTS", 2)
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
 
 
 def fresh(version):

@@ -20,7 +20,7 @@ from ..devices.point_products import (
     ResidentPoints,
 )
 from ..kernels.boruvka_steps import PointEdges, edge_keys, find_first_edges
-from ..kernels.changed_points import EdgeSources, NearPoints, take_earlier_edges
+from ..kernels.changed_points import EdgeSources, take_earlier_edges
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
@@ -40,7 +40,7 @@ class DevicePart:
     All methods raise DeviceRefusalError if the device cannot go on.
     """
 
-    search, lists_open_edges, cheap = "device", False, 1 << 14
+    search, cheap = "device", 1 << 14
     metric: str
     listed: int  # the most neighbours that a search lists
     point: np.ndarray
@@ -107,16 +107,6 @@ class DevicePart:
             return self.resident.nearest_to(queries, columns, k)
         except (ConfigError, DeviceMemoryError) as error:
             raise DeviceRefusalError(str(error)) from error
-
-    def list_open_edges(
-        self,
-        cores: np.ndarray,
-        rows: np.ndarray,
-        near: NearPoints,
-        most_nodes: int,
-        threads: Threads,
-    ) -> None:
-        """Products do not list them; see `PointPart`."""
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads

@@ -59,7 +59,6 @@ class PointPart(Protocol):
 
     search: str  # the name of the search, see `SearchChoice`
     cheap: int  # searches of old points in a round; one component may need more
-    lists_open_edges: bool  # else new points search in all rounds
 
     @property
     def point(self) -> np.ndarray:
@@ -113,20 +112,6 @@ class PointPart(Protocol):
         next version could not take the points.
         """
 
-    def list_open_edges(
-        self,
-        cores: np.ndarray,
-        rows: np.ndarray,
-        near: NearPoints,
-        most_nodes: int,
-        threads: Threads,
-    ) -> PointPairs | None:
-        """Return the pairs whose edges the kernel of this name lists.
-
-        `cores` and `rows` are by position. None if the walks visit more than
-        `most_nodes` nodes a point.
-        """
-
     def improve_first_edges(
         self,
         vertices: PartVertices,
@@ -143,7 +128,7 @@ class PointPart(Protocol):
         `component` has the component of each source. Edges are within the bound of the
         source's component, or, if `both`, of one of both; those below the lower bound
         of their other end, or the weight `complete` of their source, may be left out.
-        `both` is for parts that do not list open edges. Sources from each index in
+        `both` is for parts that are not a `TreePart`. Sources from each index in
         `starts` to the next are of one group.
         """
 
@@ -151,8 +136,7 @@ class PointPart(Protocol):
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search, lists_open_edges = "tree", True
-    cheap = 1 << 12
+    search, cheap = "tree", 1 << 12
 
     def __init__(self, tree: PointTree, metric: str) -> None:
         self.tree, self.point, self.metric = tree, tree.point, metric
@@ -228,7 +212,11 @@ class TreePart:
         most_nodes: int,
         threads: Threads,
     ) -> PointPairs | None:
-        """See `PointPart`."""
+        """Return the pairs whose edges the kernel of this name lists.
+
+        `cores` and `rows` are by position. None if the walks visit more than
+        `most_nodes` nodes a point.
+        """
         of_node = np.empty(len(self.tree.left))
         find_node_reach(self.tree, cores, of_node)
         reach = Reach(cores, of_node)

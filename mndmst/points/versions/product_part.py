@@ -12,7 +12,7 @@ from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
-from ..kernels.changed_points import EdgeSources, NearPoints
+from ..kernels.changed_points import EdgeSources
 from ..kernels.changed_products import (
     PartVertices,
     improve_by_products,
@@ -39,8 +39,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search, lists_open_edges = "product", False
-    cheap = 1 << 7
+    search, cheap = "product", 1 << 7
     metric: str
     point: np.ndarray
     exact: PointArrays  # numbers are the version's rows
@@ -177,16 +176,6 @@ class ProductPart:
                     return None
                 found.append(pairs)
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
-
-    def list_open_edges(
-        self,
-        cores: np.ndarray,
-        rows: np.ndarray,
-        near: NearPoints,
-        most_nodes: int,
-        threads: Threads,
-    ) -> None:
-        """Products do not list them; see `PointPart`."""
 
     def improve_first_edges(
         self,

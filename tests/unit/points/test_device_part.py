@@ -12,7 +12,7 @@ from mndmst.backends.base import DeviceMemoryError
 from mndmst.points.devices.point_products import NO_POSITION, PairsWithin
 from mndmst.points.point_forest import points_forest
 from mndmst.points.search.search_choice import SearchChoice
-from mndmst.points.versions import device_part, followed_forest
+from mndmst.points.versions import device_part, followed_forest, forest_change
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 
@@ -71,7 +71,7 @@ class Searches:
 def device(request, monkeypatch):
     searches = Searches(request.param)
     choice = SearchChoice("device", "a test")
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
     monkeypatch.setattr(followed_forest, "choose_search", lambda *_, **__: choice)
     monkeypatch.setattr(device_part, "find_accelerator", lambda _: ("a device", ""))
     monkeypatch.setattr(device_part, "searches_on", lambda _: searches)

@@ -8,7 +8,7 @@ import pytest
 from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
-from mndmst.points.versions import followed_forest, point_parts
+from mndmst.points.versions import followed_forest, forest_change, point_parts
 from mndmst.points.versions.point_batch import IdSet
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 from mndmst.points.versions.product_part import ProductPart
@@ -134,7 +134,7 @@ def follows_all(version, batches, monkeypatch):
 
     A fresh search is by a tree, whatever the rule says.
     """
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
     for remove, insert in batches:
         ids = version.ids[remove] if len(remove) else None
         batch = version.check(remove=ids, insert=insert if len(insert) else None)
@@ -206,7 +206,7 @@ def batches_follow(rule, dimensions, kind, monkeypatch):
 
 
 def test_a_version_roots_its_forest(monkeypatch):
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
     random = np.random.default_rng(8)
     version = PointVersion.first(random.normal(size=(700, 2)), ForestRule())
     for remove, new in (([0, 5, 9], 4), (range(90), 0), ([], 200)):
@@ -280,7 +280,7 @@ def test_a_batch_that_too_many_points_reach_is_searched_afresh(search, monkeypat
 def test_edges_of_points_that_reach_too_many_are_found_in_rounds(search, monkeypatch):
     monkeypatch.setattr(followed_forest, "LEAST_REACHED", 650)
     monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
-    monkeypatch.setattr(followed_forest, "LISTED_BALL", 1e60)
+    monkeypatch.setattr(forest_change, "LISTED_BALL", 1e60)
     points = np.tile(NORMAL, 5)
     version = PointVersion.first(points, ForestRule(min_samples=3, search=search))
     follows_all(version, [([3], points[:1] / 2), (range(9), [])], monkeypatch)
@@ -324,7 +324,7 @@ def test_the_hub_of_a_star_goes(monkeypatch):
 
 
 def test_equal_points_may_come_and_go(monkeypatch):
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
     version = PointVersion.first(np.ones((600, 2)), ForestRule(min_samples=4))
     for remove, insert in (([0], [[1, 1]]), ([], [[2, 2]]), ([5, 600], [[1, 1]] * 3)):
         version = version.changed(version.check(remove=remove, insert=insert))
@@ -342,7 +342,7 @@ def test_copies_of_points_arrive_far_from_all_others(monkeypatch):
 def test_a_version_may_have_two_next_ones(monkeypatch):
     points = np.random.default_rng(7).normal(size=(700, 2))
     version = PointVersion.first(points, ForestRule(min_samples=3))
-    monkeypatch.setattr(followed_forest, "LARGEST_SHARE", 2)
+    monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
     version = version.changed(version.check(insert=[[0, 0]]))
     for _ in range(2):
         following = version.changed(version.check(remove=[3, 700], insert=[[1, 1]]))

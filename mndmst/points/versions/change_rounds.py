@@ -1,0 +1,174 @@
+"""Borůvka rounds that end a change of points."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.boruvka_steps import (
+    PointEdges,
+    find_first_edges,
+    join,
+    keep_leaving,
+    name_components,
+)
+from ..kernels.changed_points import (
+    EdgeSources,
+    GroupedPoints,
+    find_group_vertices,
+    list_uncertain_points,
+)
+from ..kernels.changed_products import PartVertices
+from .positioned_points import PositionedPoints, group_starts
+
+
+class SearchingPoints(NamedTuple):
+    """Points that search in all rounds: new ones, where products search."""
+
+    position: np.ndarray  # uint32, ascending
+    complete: np.ndarray  # float64, by searching point: its lighter edges are listed
+    # float64, by position: all lighter edges to searching points are listed
+    reach: np.ndarray
+
+
+class ChangeRounds:
+    """Borůvka rounds over the components that `contract_certain` leaves."""
+
+    def __init__(
+        self,
+        at: PositionedPoints,
+        vertex: np.ndarray,
+        lower_bound: np.ndarray,
+        count: int,
+        searching: SearchingPoints,
+        lost: PointEdges,
+    ) -> None:
+        """Begin with `count` vertices, each a component.
+
+        `vertex` and `lower_bound` are by position; `lost` are edges between vertices.
+        """
+        self.at, self.after, self.lost = at, at.forest, lost
+        group_begin = self.after.group_begin
+        groups = len(group_begin) - 1
+        self.points = GroupedPoints(
+            group_begin,
+            vertex,
+            np.empty(groups, np.uint32),
+            lower_bound,
+            np.empty(groups),
+            np.full(count, -np.inf),
+        )
+        find_group_vertices(self.points)
+        self.parent = np.arange(count, dtype=np.uint32)
+        self.of_vertex = np.empty(count, np.uint32)
+        positions, self.searching = searching.position, searching
+        self.sources = at.sources(positions, vertex)
+        group = np.searchsorted(self.points.begin, positions, "right")
+        self.starts = group_starts(group)
+
+    def finish(self, known: PointEdges) -> PointEdges:
+        """Return the edges that join all components; see `BoruvkaRounds.finish`."""
+        chosen: list[PointEdges] = []
+        while True:
+            count = name_components(self.parent, self.of_vertex)
+            if count == 1:
+                return PointEdges.concatenate([PointEdges.empty(0), *chosen])
+            known = known.take(slice(keep_leaving(known, self.of_vertex)))
+            first = PointEdges.empty(count)
+            find_first_edges(known, self.of_vertex, first)
+            if len(self.sources.point):
+                self._improve(
+                    self.sources, self.searching.complete, self.starts, first, True
+                )
+            bound = self._lower_bounds(count)
+            queries, groups = self._uncertain(
+                np.where(bound > first.weight, -np.inf, first.weight)
+            )
+            np.minimum(bound, first.weight, out=bound)
+            of_vertex = self.points.of_vertex
+            np.maximum(of_vertex, bound[self.of_vertex], out=of_vertex)
+            component = self.of_vertex[self.points.vertex[queries]]
+            searches = np.bincount(component, minlength=count)
+            taking_part = _with_few_searches(searches, self.after.parts[0].cheap)
+            search = taking_part[component]
+            if search.any():
+                queries, component = queries[search], component[search]
+                sources = self.at.sources(queries, self.points.vertex)
+                starts = group_starts(groups[search])
+                lower_bound = self.points.lower_bound
+                self._improve(sources, lower_bound[queries], starts, first, False)
+                searched = np.maximum(lower_bound[queries], first.weight[component])
+                lower_bound[queries] = searched
+            taking_part &= first.weight < np.inf
+            chosen.append(first.take(join(first.a, first.b, taking_part, self.parent)))
+
+    def _lower_bounds(self, count: int) -> np.ndarray:
+        """Return for each component the least weight of a lost edge that leaves it.
+
+        Each edge between old points that is not known, and leaves the component, is no
+        lighter than this or the component's first edge.
+        """
+        a, b = self.of_vertex[self.lost.a], self.of_vertex[self.lost.b]
+        leaving = a != b
+        bound = np.full(count, np.inf)
+        for end in (a, b):
+            np.minimum.at(bound, end[leaving], self.lost.weight[leaving])
+        return bound
+
+    def _uncertain(self, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions that need a search within bounds, and their groups."""
+        queries, groups = np.empty((2, len(self.points.vertex) + 1), np.uint32)
+        count = list_uncertain_points(
+            self.points, self.of_vertex, bound, queries, groups
+        )
+        return queries[:count], groups[:count]
+
+    def _improve(
+        self,
+        sources: EdgeSources,
+        complete: np.ndarray,
+        starts: np.ndarray,
+        first: PointEdges,
+        both: bool,
+    ) -> None:
+        """Search first edges from sources, within the bounds of one or both ends."""
+        component, end = self.of_vertex[sources.vertex], 0
+        lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
+        if both:  # edges of new points have no other bounds
+            lower_bound = self.at.cores
+            if self.after.lists is not None:
+                lower_bound = np.maximum(lower_bound, self.searching.reach)
+            of_vertex = np.full(len(of_vertex), -np.inf)
+        for part, at in self.after.located_parts():
+            begin, end = end, end + len(part.group_sizes)
+            vertices = PartVertices(
+                self.after.row[at],
+                self.points.vertex[at],
+                self.points.of_group[begin:end],
+                self.of_vertex,
+                self.at.cores[at],
+                lower_bound[at],
+                of_vertex,
+            )
+            part.improve_first_edges(
+                vertices,
+                sources,
+                complete,
+                starts,
+                component,
+                first,
+                both,
+                self.after.team,
+            )
+
+
+def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:
+    """Return for each component whether it joins another one in this round.
+
+    Those with the most of more than `cheap` searches wait: others may join them.
+    """
+    order = np.argsort(counts, kind="stable")
+    few = np.cumsum(counts[order]) <= cheap
+    few[0] = True
+    taking_part = np.empty(len(counts), np.bool_)
+    taking_part[order] = few
+    return taking_part

@@ -1,0 +1,581 @@
+"""The exact forest of points that change, from the forest before the change.
+
+Let the batch remove points, which raises core distances, and then insert points, which
+lowers them. Every edge whose ends stay and whose weight is not raised, and which is not
+in the old forest, still closes a cycle with old edges that it follows, unless one of
+these is lost or raised. So two kinds of points need a search: new ones, whose edges
+were never compared; and those near an edge that is lost or raised, where an edge that
+was never needed may take its place.
+
+- A component of present points that none of the lost edges leaves has its first edge
+  among the old ones and those of new points. Most join as leaves of the old forest,
+  which is rooted, in one pass (`strip_leaves`); `contract_certain` has the few others.
+- Of a component that a lost edge leaves, each point has a lower bound: it was in a
+  component that none left, whose first edge precedes all others out of it. In Borůvka
+  rounds only the points within the component's bound search.
+- Where trees search, one walk lists the edges of a new point that may be in the
+  forest. The last edge of a cycle of three is not: so near neighbours exclude all
+  points that lie behind them. Where products search, new points search in each round
+  for edges to all components within the bounds of both.
+
+Old points whose core distance falls have lighter edges to their nearest neighbours
+alone, which are listed.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...api.forest import Forest
+from ...kernels.kruskal import component_labels
+from ..devices.point_products import NO_POSITION
+from ..kernels.boruvka_steps import PointEdges, edge_keys
+from ..kernels.changed_points import (
+    EdgesByKey,
+    NearPoints,
+    drop_closed_edges,
+    link_trees,
+    list_edges_at,
+    write_next_forest,
+)
+from ..kernels.kd_tree import LEAF
+from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
+from ..kernels.norms import LARGEST
+from ..metrics import METRICS, from_norm
+from ..point_forest import PointForest
+from ..scale import extremes, scale_for
+from .change_rounds import ChangeRounds, SearchingPoints
+from .device_part import DeviceRefusalError
+from .followed_forest import FURTHER, LEAST_POINTS, FollowedForest, Reached
+from .forest_core import ForestCore
+from .kept_lists import (
+    NEAR_SAMPLE,
+    listed_between,
+    near_distance,
+    rearranged_lists,
+    write_lists,
+)
+from .point_parts import TreePart
+from .positioned_points import PositionedPoints, group_starts
+
+# After a batch of more than this fraction of the points (1 / 256) a fresh search takes
+# less time on two cores; of points in products, after more than 1 / 32.
+LARGEST_SHARE, LARGEST_SHARE_OF_PRODUCTS = 256, 32
+# A part has at least this many times the points of the next one.
+PART_RATIO = 4
+# Expected points, in times of the core distance's, of a ball in which a new point lists
+# all its edges before the rounds.
+LISTED_BALL = 16.0
+# This fraction of the points lists all edges in the ball; measured on a sample.
+COMMON, SAMPLED = 0.999, 1 << 13
+# Nodes of a tree that a walk visits, on average, before a fresh search is faster.
+MOST_NODES = 1 << 13
+
+
+def pays(batch: int, points: int, search: str) -> bool:
+    """Return whether to follow a batch takes less time than a fresh search.
+
+    `search` is the `PointForest.search` of the points before the batch.
+    """
+    share = LARGEST_SHARE
+    if search == "product":
+        share = min(share, LARGEST_SHARE_OF_PRODUCTS)
+    return points > LEAST_POINTS and share * batch <= points
+
+
+def next_forest(
+    before: FollowedForest,
+    old: np.ndarray,
+    removed: np.ndarray,
+    points: np.ndarray,
+    new: int,
+) -> FollowedForest | None:
+    """Return the forest after a batch; None if a fresh search is faster.
+
+    `old` has the points before the batch and `removed` the rows to remove; `points`
+    has those after it, of which the last `new` are new.
+    """
+    try:
+        return _followed(before, old, removed, points, new)
+    except DeviceRefusalError:
+        return None
+
+
+def _followed(
+    before: FollowedForest,
+    old: np.ndarray,
+    removed: np.ndarray,
+    points: np.ndarray,
+    new: int,
+) -> FollowedForest | None:
+    """See `next_forest`; raises DeviceRefusalError if a device cannot follow."""
+    total = len(points)
+    if total <= max(LEAST_POINTS, before.min_samples + 1):
+        return None
+    inserted = before.prepared(points[total - new :])
+    if scale_for(METRICS[before.metric].norm, *extremes(inserted)).factor != 1:
+        return None
+    is_gone = np.zeros(len(before.radius), np.bool_)
+    is_gone[before.position[removed]] = True
+    is_affected, lists = np.zeros_like(is_gone), None
+    if before.lists is None:
+        changed = np.concatenate([before.prepared(old[removed]), inserted])
+        reached = before.reached(changed, before.radius)
+    else:
+        lists = NeighbourLists(*(column.copy() for column in before.lists))
+        remove_listed(lists, is_gone, before.radius, is_affected)
+        reached = _near_new(before, old, inserted, lists.complete)
+    if reached is None:
+        return None
+    position = reached.position
+    affects = reached.distance < before.radius[position]
+    if lists is None:
+        affects |= reached.point < len(removed)
+    is_affected[position[affects]] = True
+    is_affected[is_gone] = False
+    change = _ForestChange(
+        before, removed, points, inserted, is_affected, lists, reached
+    )
+    return change.forest()
+
+
+def _near_new(
+    before: FollowedForest,
+    old: np.ndarray,
+    inserted: np.ndarray,
+    complete: np.ndarray,
+) -> Reached | None:
+    """Return the positions that list new points, and more that are near to these.
+
+    None if there are many. `complete` is that of the lists.
+    """
+    near = np.flatnonzero(before.radius[:NEAR_SAMPLE] >= 0)
+    if len(near) and len(inserted):
+        sample = before.prepared(old[before.row[near]])
+        further = near_distance(inserted, sample, len(before.position))
+        reach = np.where(complete < 0, complete, np.maximum(complete, further))
+        reached = before.reached(inserted, reach)
+        if reached is not None:
+            return reached
+    return before.reached(inserted, complete.copy())
+
+
+class _ForestChange:
+    """One batch on its way to the next forest."""
+
+    def __init__(
+        self,
+        before: FollowedForest,
+        removed: np.ndarray,
+        points: np.ndarray,
+        inserted: np.ndarray,
+        is_affected: np.ndarray,
+        lists: NeighbourLists | None,
+        reached: Reached,
+    ) -> None:
+        self.before, self.points = before, points
+        self.stays = np.ones(len(before.position), np.bool_)
+        self.stays[removed] = False
+        # By old row: the row after the batch
+        self.new_row = np.cumsum(self.stays, dtype=np.uint32)
+        self.new_row -= np.uint32(1)
+        self.is_gone = np.zeros(len(before.up), np.bool_)
+        self.is_gone[before.position[removed]] = True
+        lost, weighed = self._edges_at(is_affected)
+        # By position, in whose order near queries search together
+        affected = np.flatnonzero(is_affected)
+        after, moved, rearranged = self._rearranged(inserted, lost)
+        if lists is not None:
+            lists = rearranged_lists(lists, moved, rearranged)
+            after = replace(after, lists=lists)
+        self.after = after
+        self.at = PositionedPoints(after, points, inserted.shape[1], after.cores)
+        first_new = len(points) - len(inserted)
+        self.new = np.sort(after.position[first_new:])
+        self.affected = moved(affected)
+        # The positions whose neighbours change, with the new ones last
+        self.targets = np.append(self.affected, self.new)
+        order = max(before.min_samples, 1)
+        self.old_radius = after.radius[self.targets]  # NaN for new points
+        if lists is None:
+            distance, position = self._nearest(min(order + 1 + FURTHER, len(points)))
+            after.radius[self.targets] = distance[:, order]
+            self.listed_distance, self.listed = distance, position
+            # By position: a target lists all nearer points
+            self.complete = np.zeros(len(after.row))
+            self.complete[self.targets] = distance[:, -1]
+        else:
+            new = after.position[first_new + reached.point]
+            near = moved(reached.position)
+            insert_listed(lists, near, new, reached.distance)
+            self._list_again(lists, order)
+            after.radius[self.targets] = lists.distance[self.targets, order - 1]
+            self.listed_distance = lists.distance[self.targets]
+            self.listed = lists.position[self.targets]
+            self.complete = lists.complete
+            reach = rearranged(reached.reach, LARGEST)
+            reach[self.new] = lists.complete[self.new]
+            self.near = Reached(new, near, reached.distance, reach)
+        self.lost = PointEdges.concatenate([
+            self._lost_edges(lost), self._weighed_again(weighed, moved(weighed))
+        ])  # fmt: skip
+
+    def _list_again(self, lists: NeighbourLists, order: int) -> None:
+        """Search the neighbours of targets whose lists have fewer than `order`."""
+        short = self.targets[lists.position[self.targets, order - 1] == NO_POSITION]
+        alone = np.arange(len(short) + 1)
+        k = lists.distance.shape[1] + 1
+        nearest = self.after.nearest(self.at.coordinates(short), alone, k, 1)
+        write_lists(lists, short, *nearest)
+
+    def _nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and positions of the k points nearest to each target."""
+        group = np.searchsorted(self.after.group_begin, self.affected, "right")
+        alone = np.arange(len(self.new) + 1)
+        found = [
+            self.after.nearest(self.at.coordinates(positions), starts, k, step)
+            for positions, starts, step in (
+                (self.affected, group_starts(group), 1),
+                (self.new, alone, -1),
+            )
+        ]
+        distance, position = map(np.concatenate, zip(*found, strict=True))
+        return distance, position
+
+    def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the old positions whose upward edges are lost, and may be raised."""
+        before = self.before
+        touched = self.is_gone | is_affected if before.min_samples else self.is_gone
+        vertices = np.empty(len(touched) + 1, np.uint32)
+        vertices = vertices[: list_edges_at(before.up, touched, vertices)].copy()
+        gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
+        return vertices[gone], vertices[~gone]
+
+    def _rearranged(
+        self, inserted: np.ndarray, lost: np.ndarray
+    ) -> tuple[
+        FollowedForest,
+        Callable[[np.ndarray], np.ndarray],
+        Callable[[np.ndarray, np.ndarray | float], np.ndarray],
+    ]:
+        """Return parts of the points after the batch; the edges are those before it.
+
+        The radius of a new point is NaN. `lost` are positions whose upward edges go.
+        Second, a function from old positions to new ones; third, one from a column by
+        old position, and its values of new points, to that by new position.
+        """
+        before = self.before
+        radius, up = before.radius.copy(), before.up.copy()
+        radius[self.is_gone] = -1
+        up[lost] = lost
+        gone = np.flatnonzero(self.is_gone)
+        row = self.new_row[before.row]
+        row[radius < 0] = 0
+        changed, sizes = [], [len(part.point) for part in before.parts]
+        parts, later = before.located_parts(), len(inserted)
+        first = len(parts)  # the parts from this one on are built anew
+        while first and len(inserted) and sizes[first - 1] < PART_RATIO * later:
+            first -= 1
+            later += sizes[first]
+        for i, (_, at) in enumerate(parts):
+            if 2 * np.count_nonzero(radius[at] < 0) > sizes[i]:
+                first = min(first, i)
+        for part, at in parts[:first]:
+            inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
+            changed.append(part.moved(self.points, row[at], inside))
+        begin = parts[first][1].start if first < len(parts) else len(radius)
+        alive = begin + np.flatnonzero(radius[begin:] >= 0)
+        # By old position from `begin` on: the new one
+        later_position = np.zeros(len(radius) - begin, np.uint32)
+        kept = len(self.points) - len(inserted)
+        rows = np.append(row[alive], np.arange(kept, len(self.points), dtype=np.uint32))
+        order = np.arange(len(rows))
+        if len(rows):
+            last = before.parts[0].of(self.points, rows, before.team)
+            changed.append(last)
+            order = last.point
+        positions = np.empty(len(rows), np.uint32)
+        positions[order] = np.arange(begin, begin + len(rows), dtype=np.uint32)
+        later_position[alive - begin] = positions[: len(alive)]
+
+        def moved(old: np.ndarray) -> np.ndarray:
+            """Return the new positions of old ones."""
+            new = old.astype(np.uint32)
+            late = np.flatnonzero(new >= begin)
+            new[late] = later_position[new[late] - begin]
+            return new
+
+        def rearranged(column: np.ndarray, new: np.ndarray | float) -> np.ndarray:
+            """Return a column by old position by new one."""
+            later = np.empty((len(rows), *column.shape[1:]), column.dtype)
+            later[: len(alive)], later[len(alive) :] = column[alive], new
+            return np.concatenate([column[:begin], later[order]])
+
+        after = replace(
+            before,
+            parts=tuple(changed),
+            row=np.append(row[:begin], rows[order]),
+            position=np.append(
+                moved(before.position[self.stays]), positions[len(alive) :]
+            ),
+            radius=rearranged(radius, np.nan),
+            up=rearranged(moved(up), positions[len(alive) :]),
+            up_weight=rearranged(before.up_weight, 0.0),
+        )
+        return after, moved, rearranged
+
+    def forest(self) -> FollowedForest | None:
+        """Return the next forest; None if a fresh search is faster."""
+        after, lost = self.after, self.lost
+        incomplete = self._incomplete()
+        parts = after.located_parts()
+        trees = [(part, at) for part, at in parts if isinstance(part, TreePart)]
+        if trees:
+            found = self._open_edges(incomplete, trees)
+            if found is None:
+                return None
+            searching, _ = self._searching(self.targets[:0])
+            listed = [found]
+        else:
+            searching, near = self._searching(np.sort(self.targets[incomplete]))
+            listed = [self._listed_edges(), near]
+        further = PointEdges.concatenate(listed)
+        in_forest = (after.up[further.a] == further.b) | (
+            after.up[further.b] == further.a
+        )
+        further = further.take(~in_forest)
+        flagged = np.zeros(len(after.row), np.bool_)
+        flagged[lost.a] = flagged[lost.b] = flagged[searching.position] = True
+        lower_bound = self.at.cores.copy()
+        lower_bound[after.radius < 0] = np.inf
+        core = ForestCore(after, flagged, searching.reach, further)
+        vertex, count = core.contract(flagged, lower_bound)
+        # Edges that a target does not list are no shorter than its longest listed one.
+        # Only now: `contract` passes lower bounds on to other points.
+        np.maximum(lower_bound, self.complete, out=lower_bound)
+        lower_bound[self.targets[incomplete]] = np.inf
+        chosen = PointEdges.empty(0)
+        if count > 1:
+            ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
+            known = core.between_components(vertex)
+            if after.lists is not None:
+                further = self.at.edges(*listed_between(after.lists, vertex))
+                further = further._replace(a=vertex[further.a], b=vertex[further.b])
+                known = PointEdges.concatenate([known, further])
+            rounds = ChangeRounds(self.at, vertex, lower_bound, count, searching, ends)
+            chosen = rounds.finish(known)
+        dropped, new = core.replaced(chosen)
+        return self._next(dropped, new)
+
+    def _next(self, dropped: np.ndarray, new: PointEdges) -> FollowedForest:
+        """Return the forest without some positions' upward edges, and with new ones.
+
+        The ends of new edges are rows.
+        """
+        after, before = self.after, self.before
+        gone = np.append(self.gone_key, self._old_keys(dropped))
+        after.up[dropped] = dropped
+        a, b = after.position[new.a], after.position[new.b]
+        link_trees(after.up, after.up_weight, a, b, new.weight)
+        new = new.take(np.argsort(new.key))
+        new = new._replace(weight=from_norm(new.weight, after.metric))
+        old = before.point_forest.forest
+        edges = EdgesByKey(
+            np.empty(len(self.points) - 1, np.int64),
+            np.empty(len(self.points) - 1, np.int64),
+            np.empty(len(self.points) - 1),
+        )
+        write_next_forest(
+            EdgesByKey(old.src, old.dst, old.weight),
+            self.new_row,
+            np.sort(gone),
+            self.changed_edges,
+            new,
+            edges,
+        )
+        forest = Forest(*edges, np.zeros(len(self.points), np.int64))
+        point_forest = PointForest(
+            forest, len(edges.weight), True, after.parts[0].search
+        )
+        return replace(after, point_forest=point_forest)
+
+    def _old_keys(self, positions: np.ndarray) -> np.ndarray:
+        """Return the keys of upward edges, with the rows before the batch."""
+        after = self.after
+        old_row = np.flatnonzero(self.stays).astype(np.uint32)
+        ends = after.row[positions], after.row[after.up[positions]]
+        return edge_keys(*(old_row[end] for end in ends))
+
+    def _incomplete(self) -> np.ndarray:
+        """Return the indices of targets whose lists lack edges that are new or lighter.
+
+        These are new points, and others with more new neighbours than a list has.
+        """
+        new = np.arange(len(self.affected), len(self.targets))
+        if not self.before.min_samples:
+            return new
+        old_radius = self.old_radius[: len(self.affected)]
+        short = self.complete[self.affected] < old_radius
+        return np.append(np.flatnonzero(short), new)
+
+    def _open_edges(
+        self, incomplete: np.ndarray, trees: list[tuple[TreePart, slice]]
+    ) -> PointEdges | None:
+        """Return the edges of the targets' lists that may be in the forest.
+
+        Walks find the edges of incomplete lists; None if these visit too much.
+        """
+        after, team, at = self.after, self.after.team, self.at
+        norm = int(METRICS[after.metric].norm)
+        complete = np.ones(len(self.targets), np.bool_)
+        complete[incomplete] = False
+        rest = np.flatnonzero(complete)
+
+        def listed(begin: int, end: int) -> PointEdges:
+            near = self._near_points(rest[begin:end])
+            is_open = np.empty(near.weight.shape, np.bool_)
+            drop_closed_edges(norm, near, 0, end - begin, is_open)
+            index, column = np.nonzero(is_open)
+            target = rest[begin + index]
+            return at.edges(
+                self.targets[target],
+                self.listed[target, column],
+                self.listed_distance[target, column],
+            )
+
+        edges = team.map(listed, team.ranges(len(rest), LEAF))
+        near = self._near_points(incomplete)
+        for tree, inside in trees:
+            found = tree.list_open_edges(
+                at.cores[inside], after.row[inside], near, MOST_NODES, team
+            )
+            if found is None:
+                return None
+            index, position, distance = found
+            target = self.targets[incomplete[index]]
+            position += np.uint32(inside.start)
+            edges.append(at.edges(target, position, distance))
+        return PointEdges.concatenate(edges)
+
+    def _near_points(self, index: np.ndarray) -> NearPoints:
+        """Return some targets with their listed neighbours."""
+        after, target, listed = self.after, self.targets[index], self.listed[index]
+        points = self.at.coordinates(target)
+        near = self.at.coordinates(listed.ravel())
+        row, near_row = after.row[target], after.row[listed]
+        core, near_core = self.at.cores[target], self.at.cores[listed]
+        weight = np.maximum(self.listed_distance[index], near_core)
+        np.maximum(weight, core[:, None], out=weight)
+        weight[near_row == row[:, None]] = np.inf
+        within = self.old_radius[index]
+        return NearPoints(
+            points,
+            row,
+            core,
+            np.where(np.isnan(within), np.inf, within),  # a new point lists all edges
+            near.reshape(*listed.shape, points.shape[1]),
+            near_row,
+            near_core,
+            weight,
+        )
+
+    def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
+        """Weigh the upward edges of positions, and return those that are raised.
+
+        These are between positions, with the old weight. `old` has the positions before
+        the batch.
+        """
+        before, after = self.before, self.after
+        key = edge_keys(before.row[old], before.row[before.up[old]])
+        other, was = after.up[positions], after.up_weight[positions]
+        cores = np.maximum(self.at.cores[positions], self.at.cores[other])
+        now = np.maximum(self.at.distances(positions, other), cores)
+        after.up_weight[positions] = now
+        order = np.argsort(key)
+        weight = from_norm(now[order], after.metric)
+        self.changed_edges = PointEdges(
+            positions[order], other[order], weight, key[order]
+        )
+        raised = np.flatnonzero(now > was)
+        a, b = positions[raised], other[raised]
+        return PointEdges(a, b, was[raised], edge_keys(after.row[a], after.row[b]))
+
+    def _lost_edges(self, lost: np.ndarray) -> PointEdges:
+        """Return edges between the neighbours of removed points, by position.
+
+        `lost` are old positions of which the upward edges go. Removed points that old
+        edges join are lost together: edges between their neighbours stand for them,
+        with the least weight of all.
+        """
+        before, weight = self.before, self.before.up_weight[lost]
+        src, dst = before.row[lost], before.row[before.up[lost]]
+        self.gone_key = edge_keys(src, dst)
+        inside = ~self.stays[src] & ~self.stays[dst]
+        ends, index = np.unique(np.append(src, dst), return_inverse=True)
+        one, other = np.split(index.astype(np.int64), 2)
+        together = component_labels(one[inside], other[inside], len(ends))
+        leaving = np.flatnonzero(~inside)
+        first = self.stays[src[leaving]]
+        row = self.new_row[np.where(first, src[leaving], dst[leaving])]
+        group = together[np.where(first, other[leaving], one[leaving])]
+        least = np.full(len(ends), np.inf)
+        np.minimum.at(least, group, weight[leaving])
+        centre = np.empty(len(ends), np.uint32)
+        centre[group] = row
+        position = self.after.position
+        return PointEdges(
+            position[row],
+            position[centre[group]],
+            least[group],
+            edge_keys(row, centre[group]),
+        )
+
+    def _listed_edges(self) -> PointEdges:
+        """Return the edges of the targets to their listed neighbours."""
+        near = self.listed_distance < LARGEST
+        target = np.repeat(self.targets, near.sum(axis=1))
+        return self.at.edges(target, self.listed[near], self.listed_distance[near])
+
+    def _searching(self, positions: np.ndarray) -> tuple[SearchingPoints, PointEdges]:
+        """Return positions as points that search, and their edges to near points.
+
+        Edges are not listed if there are many.
+        """
+        near = PointEdges.empty(0), np.full(len(self.after.row), np.inf)
+        if len(positions):
+            near = self._near_edges(positions) or (near[0], -near[1])
+        return SearchingPoints(positions, self.complete[positions], near[1]), near[0]
+
+    def _near_edges(
+        self, searching: np.ndarray
+    ) -> tuple[PointEdges, np.ndarray] | None:
+        """Return edges of searching positions, and from which weight each has others.
+
+        None if there are many.
+        """
+        after = self.after
+        if after.lists is not None:
+            new, near, distance, reach = self.near
+            others = searching[~np.isin(searching, self.new)]
+            reached = after.reached(self.at.coordinates(others), reach)
+            if reached is None:
+                return None
+            edges = PointEdges.concatenate([
+                self.at.edges(new, near, distance),
+                self.at.edges(
+                    others[reached.point], reached.position, reached.distance
+                ),
+            ])  # fmt: skip
+            return edges, reach
+        # The balls of few outliers have many points
+        sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
+        last = int(COMMON * len(sample))
+        most = np.partition(sample, last)[last]
+        values = self.at.coordinates(searching)
+        reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / values.shape[1])
+        reached = after.reached(values, reach)
+        if reached is None:
+            return None
+        point = searching[reached.point]
+        return self.at.edges(point, reached.position, reached.distance), reach

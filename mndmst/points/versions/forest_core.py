@@ -1,0 +1,90 @@
+"""The part of an old forest that a change may alter, with the new edges, contracted."""
+
+import numpy as np
+
+from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
+from ..kernels.changed_points import contract_certain, spread_to_leaves, strip_leaves
+from .followed_forest import FollowedForest
+
+
+class ForestCore:
+    """The forest less the leaves that join certainly, and further edges."""
+
+    def __init__(
+        self,
+        after: FollowedForest,
+        flagged: np.ndarray,
+        reach: np.ndarray,
+        further: PointEdges,
+    ) -> None:
+        """Strip the leaves; no edge up to the `reach` of a position is unlisted."""
+        up, up_weight, size = after.up, after.up_weight, len(after.up)
+        self.after, self.further = after, further
+        stays, least = flagged.copy(), reach.copy()
+        stays[further.a] = stays[further.b] = True
+        inside, stripped = after.radius >= 0, np.empty(size, np.uint32)
+        count = strip_leaves(up, up_weight, stays, inside, least, stripped)
+        self.stripped, self.inside = stripped[:count], np.flatnonzero(inside)
+        name = np.empty(size, np.uint32)
+        name[self.inside] = np.arange(len(self.inside), dtype=np.uint32)
+        self.least = least[self.inside]
+        lower = self.inside[up[self.inside] != self.inside].astype(np.uint32)
+        self.lower = lower
+        upper = up[lower]
+        tree = PointEdges(
+            name[lower],
+            name[upper],
+            up_weight[lower],
+            edge_keys(after.row[lower], after.row[upper]),
+        )
+        named = further._replace(a=name[further.a], b=name[further.b])
+        self.edges = PointEdges.concatenate([tree, named])
+
+    def contract(
+        self, flagged: np.ndarray, lower_bound: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Return the component of each position, and the number of components.
+
+        See `contract_certain`; lower bounds are raised.
+        """
+        after, inside = self.after, self.inside
+        bound, component = lower_bound[inside], np.empty(len(inside), np.uint32)
+        self.kept = np.zeros(len(self.edges.key), np.bool_)
+        count = contract_certain(
+            self.edges, flagged[inside], self.least, component, bound, self.kept
+        )
+        lower_bound[inside] = bound
+        vertex = np.zeros(len(flagged), np.uint32)  # also that of removed points
+        vertex[inside] = component
+        spread_to_leaves(
+            after.up, after.up_weight, self.stripped, flagged, vertex, lower_bound
+        )
+        return vertex, count
+
+    def between_components(self, vertex: np.ndarray) -> PointEdges:
+        """Return the edges between different components, whose ends are these."""
+        component = vertex[self.inside]
+        edges = self.edges.take(~self.kept)
+        a, b = component[edges.a], component[edges.b]
+        return edges._replace(a=a, b=b).take(a != b)
+
+    def replaced(self, chosen: PointEdges) -> tuple[np.ndarray, PointEdges]:
+        """Return the positions whose upward edges go, and the new edges, by row.
+
+        `chosen` are edges of the forest beside those that `contract` kept.
+        """
+        after, old = self.after, len(self.lower)
+        key, kept = self.edges.key[:old], self.kept[:old]
+        rest = np.flatnonzero(~kept)
+        rest = rest[np.argsort(key[rest])]
+        index = np.searchsorted(key[rest], chosen.key)
+        in_forest = np.append(key[rest], LAST_KEY)[index] == chosen.key
+        kept[rest[index[in_forest]]] = True
+        further = self.further.take(self.kept[old:])
+        further = further._replace(a=after.row[further.a], b=after.row[further.b])
+        new = chosen.take(~in_forest)
+        new = new._replace(
+            a=(new.key >> np.uint64(32)).astype(np.uint32),
+            b=(new.key & np.uint64(0xFFFFFFFF)).astype(np.uint32),
+        )
+        return self.lower[~kept], PointEdges.concatenate([further, new])

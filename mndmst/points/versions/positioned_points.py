@@ -1,0 +1,66 @@
+"""The points of a version by position: their coordinates, and edges between them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.boruvka_steps import PointEdges, edge_keys
+from ..kernels.changed_points import EdgeSources
+from ..metrics import METRICS
+from .followed_forest import FollowedForest
+from .pair_distances import blocks, pair_distances
+
+
+@dataclass(frozen=True)
+class PositionedPoints:
+    """The points of a version by position; distances have the bits of searches."""
+
+    forest: FollowedForest
+    points: np.ndarray  # the user's, by row
+    dimensions: int  # of points as the metric's norm compares them
+    cores: np.ndarray  # float64, by position; see `FollowedForest.cores`
+
+    def coordinates(self, positions: np.ndarray) -> np.ndarray:
+        """Return the coordinates of positions, copied by all threads."""
+        coordinates = np.empty((len(positions), self.dimensions))
+
+        def fill(begin: int, end: int) -> None:
+            coordinates[begin:end] = self._coordinates_of(positions[begin:end])
+
+        self.forest.team.map(fill, blocks(len(positions)))
+        return coordinates
+
+    def _coordinates_of(self, positions: np.ndarray) -> np.ndarray:
+        return self.forest.prepared(self.points[self.forest.row[positions]])
+
+    def distances(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs of positions."""
+        norm = METRICS[self.forest.metric].norm
+        return pair_distances(self._coordinates_of, a, b, norm, self.forest.team)
+
+    def edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:
+        """Return the edges between different positions, of known distances."""
+        differ = a != b
+        a, b, distance = a[differ], b[differ], distance[differ]
+        cores = np.maximum(self.cores[a], self.cores[b])
+        key = edge_keys(self.forest.row[a], self.forest.row[b])
+        return PointEdges(a, b, np.maximum(distance, cores), key)
+
+    def sources(self, positions: np.ndarray, vertex: np.ndarray) -> EdgeSources:
+        """Return positions as sources of edges; `vertex` is by position."""
+        return EdgeSources(
+            self.coordinates(positions),
+            self.forest.row[positions],
+            self.cores[positions],
+            vertex[positions],
+        )
+
+
+def group_starts(group: np.ndarray) -> np.ndarray:
+    """Return where sources of another group begin, and the number of sources.
+
+    `group` has the group of each source, ascending.
+    """
+    return np.append(
+        np.flatnonzero(np.append(True, group[1:] != group[:-1])), len(group)
+    )
