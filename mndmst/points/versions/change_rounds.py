@@ -12,12 +12,12 @@ from ..kernels.boruvka_steps import (
     name_components,
 )
 from ..kernels.changed_points import (
-    EdgeSources,
     GroupedPoints,
     find_group_vertices,
     list_uncertain_points,
 )
 from ..kernels.changed_products import PartVertices
+from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
 
@@ -60,10 +60,12 @@ class ChangeRounds:
         find_group_vertices(self.points)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
-        positions, self.searching = searching.position, searching
-        self.sources = at.sources(positions, vertex)
-        group = np.searchsorted(self.points.begin, positions, "right")
-        self.starts = group_starts(group)
+        self.reach = searching.reach
+        sources = at.sources(searching.position, vertex)
+        group = np.searchsorted(group_begin, searching.position, "right")
+        self.searching = SourceSearch(
+            sources, sources.vertex, group_starts(group), searching.complete, True
+        )
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Return the edges that join all components; see `BoruvkaRounds.finish`."""
@@ -75,10 +77,9 @@ class ChangeRounds:
             known = known.take(slice(keep_leaving(known, self.of_vertex)))
             first = PointEdges.empty(count)
             find_first_edges(known, self.of_vertex, first)
-            if len(self.sources.point):
-                self._improve(
-                    self.sources, self.searching.complete, self.starts, first, True
-                )
+            if len(self.searching.component):
+                component = self.of_vertex[self.searching.sources.vertex]
+                self._improve(self.searching._replace(component=component), first)
             bound = self._lower_bounds(count)
             queries, groups = self._uncertain(
                 np.where(bound > first.weight, -np.inf, first.weight)
@@ -89,14 +90,16 @@ class ChangeRounds:
             component = self.of_vertex[self.points.vertex[queries]]
             searches = np.bincount(component, minlength=count)
             taking_part = _with_few_searches(searches, self.after.parts[0].cheap)
-            search = taking_part[component]
-            if search.any():
-                queries, component = queries[search], component[search]
+            searches_now = taking_part[component]
+            if searches_now.any():
+                queries, component = queries[searches_now], component[searches_now]
                 sources = self.at.sources(queries, self.points.vertex)
-                starts = group_starts(groups[search])
+                starts = group_starts(groups[searches_now])
                 lower_bound = self.points.lower_bound
-                self._improve(sources, lower_bound[queries], starts, first, False)
-                searched = np.maximum(lower_bound[queries], first.weight[component])
+                known_to = lower_bound[queries]
+                search = SourceSearch(sources, component, starts, known_to, False)
+                self._improve(search, first)
+                searched = np.maximum(known_to, first.weight[component])
                 lower_bound[queries] = searched
             taking_part &= first.weight < np.inf
             chosen.append(first.take(join(first.a, first.b, taking_part, self.parent)))
@@ -122,22 +125,15 @@ class ChangeRounds:
         )
         return queries[:count], groups[:count]
 
-    def _improve(
-        self,
-        sources: EdgeSources,
-        complete: np.ndarray,
-        starts: np.ndarray,
-        first: PointEdges,
-        both: bool,
-    ) -> None:
-        """Search first edges from sources, within the bounds of one or both ends."""
-        component, end = self.of_vertex[sources.vertex], 0
+    def _improve(self, search: SourceSearch, first: PointEdges) -> None:
+        """Replace first edges by earlier ones from sources."""
         lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
-        if both:  # edges of new points have no other bounds
+        if search.both:  # edges of new points have no other bounds
             lower_bound = self.at.cores
             if self.after.lists is not None:
-                lower_bound = np.maximum(lower_bound, self.searching.reach)
+                lower_bound = np.maximum(lower_bound, self.reach)
             of_vertex = np.full(len(of_vertex), -np.inf)
+        end = 0
         for part, at in self.after.located_parts():
             begin, end = end, end + len(part.group_sizes)
             vertices = PartVertices(
@@ -149,16 +145,7 @@ class ChangeRounds:
                 lower_bound[at],
                 of_vertex,
             )
-            part.improve_first_edges(
-                vertices,
-                sources,
-                complete,
-                starts,
-                component,
-                first,
-                both,
-                self.after.team,
-            )
+            part.improve_first_edges(vertices, search, first, self.after.team)
 
 
 def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:

@@ -20,11 +20,11 @@ from ..devices.point_products import (
     ResidentPoints,
 )
 from ..kernels.boruvka_steps import PointEdges, edge_keys, find_first_edges
-from ..kernels.changed_points import EdgeSources, take_earlier_edges
+from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
-from .point_parts import PointPairs
+from .point_parts import PointPairs, SourceSearch
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
 
@@ -154,15 +154,12 @@ class DevicePart:
     def improve_first_edges(
         self,
         vertices: PartVertices,
-        sources: EdgeSources,
-        complete: np.ndarray,
-        starts: np.ndarray,
-        component: np.ndarray,
+        search: SourceSearch,
         first: PointEdges,
-        both: bool,
         threads: Threads,
     ) -> None:
         """See `PointPart`. The edges of some sources lower the bounds of the next."""
+        sources, component = search.sources, search.component
 
         def offer(source: np.ndarray, position: np.ndarray, square: np.ndarray) -> None:
             """Take pairs of a source and a position as edges."""
@@ -191,7 +188,7 @@ class DevicePart:
             bound = first.weight[component[some]]
             bound[sources.core[some] > bound] = -1
             rows = PairRows(sources.points[some], bound, component[some])
-            reach = first.weight if both else np.full(len(first.weight), -1.0)
+            reach = first.weight if search.both else np.full(len(first.weight), -1.0)
             of_vertex, vertex_bound = vertices.of_vertex, vertices.vertex_bound
             return rows, PairColumns(
                 vertices.vertex, least, of_vertex, vertex_bound, reach

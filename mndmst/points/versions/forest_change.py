@@ -24,6 +24,7 @@ alone, which are listed.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,32 +85,26 @@ def pays(batch: int, points: int, search: str) -> bool:
     return points > LEAST_POINTS and share * batch <= points
 
 
-def next_forest(
-    before: FollowedForest,
-    old: np.ndarray,
-    removed: np.ndarray,
-    points: np.ndarray,
-    new: int,
-) -> FollowedForest | None:
-    """Return the forest after a batch; None if a fresh search is faster.
+class RowBatch(NamedTuple):
+    """A batch, with the user's points before and after it."""
 
-    `old` has the points before the batch and `removed` the rows to remove; `points`
-    has those after it, of which the last `new` are new.
-    """
+    old: np.ndarray
+    removed: np.ndarray  # rows of `old`
+    points: np.ndarray  # of which the last `new` are new
+    new: int
+
+
+def next_forest(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
+    """Return the forest after a batch; None if a fresh search is faster."""
     try:
-        return _followed(before, old, removed, points, new)
+        return _followed(before, batch)
     except DeviceRefusalError:
         return None
 
 
-def _followed(
-    before: FollowedForest,
-    old: np.ndarray,
-    removed: np.ndarray,
-    points: np.ndarray,
-    new: int,
-) -> FollowedForest | None:
+def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     """See `next_forest`; raises DeviceRefusalError if a device cannot follow."""
+    old, removed, points, new = batch
     total = len(points)
     if total <= max(LEAST_POINTS, before.min_samples + 1):
         return None
@@ -134,9 +129,7 @@ def _followed(
         affects |= reached.point < len(removed)
     is_affected[position[affects]] = True
     is_affected[is_gone] = False
-    change = _ForestChange(
-        before, removed, points, inserted, is_affected, lists, reached
-    )
+    change = _ForestChange(before, batch, inserted, is_affected, lists, reached)
     return change.forest()
 
 
@@ -167,13 +160,13 @@ class _ForestChange:
     def __init__(
         self,
         before: FollowedForest,
-        removed: np.ndarray,
-        points: np.ndarray,
+        batch: RowBatch,
         inserted: np.ndarray,
         is_affected: np.ndarray,
         lists: NeighbourLists | None,
         reached: Reached,
     ) -> None:
+        removed, points = batch.removed, batch.points
         self.before, self.points = before, points
         self.stays = np.ones(len(before.position), np.bool_)
         self.stays[removed] = False

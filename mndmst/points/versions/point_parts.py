@@ -50,6 +50,21 @@ class PointPairs(NamedTuple):
         return cls(query, position, np.empty(count))
 
 
+class SourceSearch(NamedTuple):
+    """A search of edges from sources, each within the bound of its component.
+
+    With `both`, which a `TreePart` does not need, also within that of the other end's.
+    Edges below the lower bound of their other end, or the weight `complete` of their
+    source, may be left out.
+    """
+
+    sources: EdgeSources
+    component: np.ndarray  # uint32, by source
+    starts: np.ndarray  # where sources of another group begin, and their number
+    complete: np.ndarray  # float64, by source
+    both: bool
+
+
 class PointPart(Protocol):
     """Some points of a version, at positions from 0 on; immutable.
 
@@ -115,22 +130,11 @@ class PointPart(Protocol):
     def improve_first_edges(
         self,
         vertices: PartVertices,
-        sources: EdgeSources,
-        complete: np.ndarray,
-        starts: np.ndarray,
-        component: np.ndarray,
+        search: SourceSearch,
         first: PointEdges,
-        both: bool,
         threads: Threads,
     ) -> None:
-        """Replace first edges of components by earlier ones from sources to the part.
-
-        `component` has the component of each source. Edges are within the bound of the
-        source's component, or, if `both`, of one of both; those below the lower bound
-        of their other end, or the weight `complete` of their source, may be left out.
-        `both` is for parts that are not a `TreePart`. Sources from each index in
-        `starts` to the next are of one group.
-        """
+        """Replace first edges of components by earlier ones to points of the part."""
 
 
 class TreePart:
@@ -232,15 +236,12 @@ class TreePart:
     def improve_first_edges(
         self,
         vertices: PartVertices,
-        sources: EdgeSources,
-        complete: np.ndarray,
-        starts: np.ndarray,
-        component: np.ndarray,
+        search: SourceSearch,
         first: PointEdges,
-        both: bool,
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
+        sources, component, starts, *_ = search
         of_tree = TreeVertices(
             vertices.row,
             vertices.vertex,

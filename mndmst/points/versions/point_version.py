@@ -19,7 +19,7 @@ from ..metrics import METRICS, prepared
 from ..pairwise_forest import Metric, metric_forest, simplified, with_variances
 from ..point_forest import PointForest
 from .followed_forest import FollowedForest
-from .forest_change import next_forest, pays
+from .forest_change import RowBatch, next_forest, pays
 from .point_batch import PointBatch, PointIds, checked_points
 
 COPIED = 4096  # points that a thread copies at a time
@@ -178,8 +178,8 @@ class PointVersion:
         if same and pays(size, len(points), search):
             before = self.followed or rule.followed(self.points, self.point_forest)
             if before is not None:
-                new = len(batch.ids)
-                followed = next_forest(before, self.points, removed, points, new)
+                of_rows = RowBatch(self.points, removed, points, len(batch.ids))
+                followed = next_forest(before, of_rows)
         return replace(
             self,
             rule=rule,

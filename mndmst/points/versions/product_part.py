@@ -12,7 +12,6 @@ from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
-from ..kernels.changed_points import EdgeSources
 from ..kernels.changed_products import (
     PartVertices,
     improve_by_products,
@@ -24,7 +23,7 @@ from ..metrics import prepared
 from ..point_forest import neighbours_to_list
 from ..search.product_search import ROWS, HostProducts, RoundedPoints, random_order
 from ..search.search_steps import no_report
-from .point_parts import PointPairs
+from .point_parts import PointPairs, SourceSearch
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
@@ -180,15 +179,12 @@ class ProductPart:
     def improve_first_edges(
         self,
         vertices: PartVertices,
-        sources: EdgeSources,
-        complete: np.ndarray,
-        starts: np.ndarray,
-        component: np.ndarray,
+        search: SourceSearch,
         first: PointEdges,
-        both: bool,
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
+        sources, component, complete = search.sources, search.component, search.complete
         of_position = vertices.of_vertex[vertices.vertex]
         lower_bound = np.maximum(
             vertices.lower_bound, vertices.vertex_bound[vertices.vertex]
@@ -209,7 +205,7 @@ class ProductPart:
                     vertices,
                     component,
                     first,
-                    int(both),
+                    int(search.both),
                 )
 
         bound = first.weight[component]
@@ -222,7 +218,7 @@ class ProductPart:
             if own.min() == own.max():
                 within &= of_position != own[0]
             improve(rows, within)
-        if both:
+        if search.both:
             bound = first.weight[of_position]
             within = lower_bound <= bound
             most = bound[within].max(initial=-np.inf)
