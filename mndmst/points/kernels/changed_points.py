@@ -363,11 +363,11 @@ def list_open_edges(
 ):
     """List edges to the points of a tree that may be in the forest.
 
-    They are those of the points [begin, end) of `near`, and contain each edge that is
-    not the last one of a cycle of three. `reach` has core distances, and `rows` is by
+    The edges begin at the points [begin, end) of `near`. Each edge that is not the last
+    one of a cycle of three is listed. `reach` has core distances, and `rows` is by
     position. Writes the index of the point, the position and the distance of each edge,
-    as many as fit in. Returns their number, which is larger than that of the entries if
-    more may exist, or if the walks visit more than `most_nodes` nodes.
+    until the arrays are full. Returns the number of edges, which is larger than that of
+    the entries if more may exist, or if the walks visit more than `most_nodes` nodes.
     """
     norm, dimensions, cores = tree.norm, tree.low.shape[1], reach.of_position
     detours, other_point = _allocate_detours(dimensions), np.empty(dimensions)

@@ -1,7 +1,7 @@
 """The nearest neighbours of all points of a version, kept from batch to batch.
 
-A removed point leaves the lists that have it, and a new one enters those of the points
-it is near to. So a list shortens and refills, and stays complete up to a distance.
+A removed point leaves all lists, and a new point enters the lists of near points. So a
+list shortens and refills, and stays complete up to a distance.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from .product_filter import UNROLLED, fill_distances, load_point
 
 
 class NeighbourLists(NamedTuple):
-    """Neighbours of points, by position; those of removed points are undefined."""
+    """Neighbours of points, by position; lists of removed points are undefined."""
 
     # float64, shape (positions, k), ascending: a missing one is at LARGEST
     distance: np.ndarray
@@ -51,7 +51,7 @@ def fill_lists(exact, lists, first, last):
 
 @kernel
 def remove_listed(lists, is_gone, radius, is_affected):
-    """Remove points from all lists, and mark those that had one within their radius."""
+    """Remove points from all lists; mark points that lose one within their radius."""
     k = lists.position.shape[1]
     for i in range(len(lists.complete)):
         if is_gone[i]:

@@ -30,12 +30,12 @@ MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two sign
 
 
 class DeviceRefusalError(Exception):
-    """No device takes the points, or those that search in them."""
+    """No device takes the points, or the queries of a search."""
 
 
 @dataclass(frozen=True, eq=False)
 class DevicePart:
-    """Points on a device; see `PointPart`. Versions share what is on the device.
+    """Points on a device; see `PointPart`. Versions share one copy on the device.
 
     All methods raise DeviceRefusalError if the device cannot go on.
     """

@@ -474,7 +474,7 @@ class _ForestChange:
         )
 
     def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
-        """Weigh the upward edges of positions, and return those that are raised.
+        """Weigh the upward edges of positions, and return the raised edges.
 
         These are between positions, with the old weight. `old` has the positions before
         the batch.

@@ -2,7 +2,7 @@
 
 In many dimensions a search of a point multiplies it with all others, and its neighbours
 take a fraction of the memory of its coordinates. So a version lists the neighbours of
-all its points: a batch then searches those of new points, and of few others.
+all its points: in a batch, new points and few others search.
 """
 
 from collections.abc import Callable
