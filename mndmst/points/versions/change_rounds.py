@@ -17,6 +17,7 @@ from ..kernels.changed_points import (
     list_uncertain_points,
 )
 from ..kernels.changed_products import PartVertices
+from ..kernels.path_bounds import OldEdges, bound_unlisted_edges
 from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
@@ -40,13 +41,13 @@ class ChangeRounds:
         lower_bound: np.ndarray,
         count: int,
         searching: SearchingPoints,
-        lost: PointEdges,
+        old: OldEdges,
     ) -> None:
         """Begin with `count` vertices, each a component.
 
-        `vertex` and `lower_bound` are by position; `lost` are edges between vertices.
+        `vertex` and `lower_bound` are by position; `old` are edges between vertices.
         """
-        self.at, self.after, self.lost = at, at.forest, lost
+        self.at, self.after, self.old = at, at.forest, old
         group_begin = self.after.group_begin
         groups = len(group_begin) - 1
         self.points = GroupedPoints(
@@ -80,13 +81,7 @@ class ChangeRounds:
             if len(self.searching.component):
                 component = self.of_vertex[self.searching.sources.vertex]
                 self._improve(self.searching._replace(component=component), first)
-            bound = self._lower_bounds(count)
-            queries, groups = self._uncertain(
-                np.where(bound > first.weight, -np.inf, first.weight)
-            )
-            np.minimum(bound, first.weight, out=bound)
-            of_vertex = self.points.of_vertex
-            np.maximum(of_vertex, bound[self.of_vertex], out=of_vertex)
+            queries, groups = self._uncertain(first.weight)
             component = self.of_vertex[self.points.vertex[queries]]
             searches = np.bincount(component, minlength=count)
             taking_part = _with_few_searches(searches, self.after.parts[0].cheap)
@@ -104,24 +99,20 @@ class ChangeRounds:
             taking_part &= first.weight < np.inf
             chosen.append(first.take(join(first.a, first.b, taking_part, self.parent)))
 
-    def _lower_bounds(self, count: int) -> np.ndarray:
-        """Return for each component the least weight of a lost edge that leaves it.
+    def _uncertain(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions that need a search, and their groups.
 
-        Each edge between old points that is not known, and leaves the component, is no
-        lighter than this or the component's first edge.
+        These may have unlisted edges up to the `weight` of their component's first one.
         """
-        a, b = self.of_vertex[self.lost.a], self.of_vertex[self.lost.b]
-        leaving = a != b
-        bound = np.full(count, np.inf)
-        for end in (a, b):
-            np.minimum.at(bound, end[leaving], self.lost.weight[leaving])
-        return bound
-
-    def _uncertain(self, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions that need a search within bounds, and their groups."""
-        queries, groups = np.empty((2, len(self.points.vertex) + 1), np.uint32)
+        points, bound = self.points, np.empty(len(self.of_vertex))
+        bound_unlisted_edges(self.old, self.of_vertex, bound)
+        within = weight[self.of_vertex]
+        is_certain = bound > within
+        np.maximum(points.of_vertex, np.minimum(bound, within), out=points.of_vertex)
+        bound = np.where(is_certain, np.inf, points.of_vertex)
+        queries, groups = np.empty((2, len(points.vertex) + 1), np.uint32)
         count = list_uncertain_points(
-            self.points, self.of_vertex, bound, queries, groups
+            points._replace(of_vertex=bound), self.of_vertex, weight, queries, groups
         )
         return queries[:count], groups[:count]
 
@@ -146,6 +137,14 @@ class ChangeRounds:
                 of_vertex,
             )
             part.improve_first_edges(vertices, search, first, self.after.team)
+
+
+def old_edges(listed: PointEdges, lost: PointEdges) -> OldEdges:
+    """Return listed and lost edges of an old forest, between vertices."""
+    edges = PointEdges.concatenate([listed, lost])
+    is_lost = np.arange(len(edges.weight)) >= len(listed.weight)
+    order = np.argsort(edges.weight, kind="stable")
+    return OldEdges(*edges.take(order)[:3], is_lost[order])
 
 
 def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:

@@ -10,9 +10,11 @@ was never needed may take its place.
 - A component of present points that none of the lost edges leaves has its first edge
   among the old ones and those of new points. Most join as leaves of the old forest,
   which is rooted, in one pass (`strip_leaves`); `contract_certain` has the few others.
-- Of a component that a lost edge leaves, each point has a lower bound: it was in a
-  component that none left, whose first edge precedes all others out of it. In Borůvka
-  rounds only the points within the component's bound search.
+- Of a component that a lost edge leaves, each point has two lower bounds: it was in a
+  component that none left, whose first edge precedes all others out of it; and an edge
+  out of the present component follows the old path to a lost edge that leaves it, too
+  (`bound_unlisted_edges`). In Borůvka rounds only the points with both within the
+  component's first edge search.
 - Where trees search, one walk lists the edges of a new point that may be in the
   forest. The last edge of a cycle of three is not: so near neighbours exclude all
   points that lie behind them. Where products search, new points search in each round
@@ -46,7 +48,7 @@ from ..kernels.norms import LARGEST
 from ..metrics import METRICS, from_norm
 from ..point_forest import PointForest
 from ..scale import extremes, scale_for
-from .change_rounds import ChangeRounds, SearchingPoints
+from .change_rounds import ChangeRounds, SearchingPoints, old_edges
 from .device_part import DeviceRefusalError
 from .followed_forest import FURTHER, LEAST_POINTS, FollowedForest, Reached
 from .forest_core import ForestCore
@@ -351,12 +353,13 @@ class _ForestChange:
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
-            known = core.between_components(vertex)
+            known, old = core.between_components(vertex)
+            paths = old_edges(known.take(slice(old)), ends)
             if after.lists is not None:
                 further = self.at.edges(*listed_between(after.lists, vertex))
                 further = further._replace(a=vertex[further.a], b=vertex[further.b])
                 known = PointEdges.concatenate([known, further])
-            rounds = ChangeRounds(self.at, vertex, lower_bound, count, searching, ends)
+            rounds = ChangeRounds(self.at, vertex, lower_bound, count, searching, paths)
             chosen = rounds.finish(known)
         dropped, new = core.replaced(chosen)
         return self._next(dropped, new)

@@ -61,12 +61,17 @@ class ForestCore:
         )
         return vertex, count
 
-    def between_components(self, vertex: np.ndarray) -> PointEdges:
-        """Return the edges between different components, whose ends are these."""
-        component = vertex[self.inside]
-        edges = self.edges.take(~self.kept)
-        a, b = component[edges.a], component[edges.b]
-        return edges._replace(a=a, b=b).take(a != b)
+    def between_components(self, vertex: np.ndarray) -> tuple[PointEdges, int]:
+        """Return the edges between different components, whose ends are these.
+
+        The first ones, whose number is returned too, are those of the old forest.
+        """
+        component, index = vertex[self.inside], np.flatnonzero(~self.kept)
+        a, b = component[self.edges.a[index]], component[self.edges.b[index]]
+        differ = np.flatnonzero(a != b)
+        index = index[differ]
+        edges = self.edges.take(index)._replace(a=a[differ], b=b[differ])
+        return edges, int(np.searchsorted(index, len(self.lower)))
 
     def replaced(self, chosen: PointEdges) -> tuple[np.ndarray, PointEdges]:
         """Return the positions whose upward edges go, and the new edges, by row.
