@@ -129,7 +129,8 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
     check_search_room(arguments, before.points, count, rule.samples)
     after = before.changed(batch, rule.samples)
     arguments.metric_params = forest_rule.parameters_for(after.points)
-    return ChangedClusters.of(model, before, after, user_ids, rule)
+    rows = before.point_ids.rows_of(batch.removed, "remove")
+    return ChangedClusters.of(model, rows, after, user_ids, rule)
 
 
 def _settle(

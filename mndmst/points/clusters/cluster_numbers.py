@@ -84,33 +84,68 @@ class ClusterNumbers:
 
 
 @dataclass(frozen=True)
-class LabelledPoints:
-    """The ids of a version's points, and their labels 0, 1, ...; noise is below 0."""
+class ChangedLabels:
+    """The labels 0, 1, ... of points before and after a batch; -1 is noise.
 
-    ids: np.ndarray  # unique
-    labels: np.ndarray
+    Points that stay keep their order, and new points follow.
+    """
+
+    old: np.ndarray
+    removed: np.ndarray  # rows of `old`
+    new: np.ndarray
+    ids: np.ndarray  # of the points of `new`; unique
+
+    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs of an old and a new label, and how many points have each.
+
+        These are points that stay. Pairs are sorted, and include noise.
+        """
+        before = np.delete(self.old, self.removed)
+        after = self.new[: len(before)]
+        columns = int(after.max(initial=-1)) + 2
+        pairs = (int(before.max(initial=-1)) + 2) * columns
+        pair = (before + 1) * columns
+        pair += after + 1
+        if pairs <= len(pair):  # counting is faster than sorting
+            counts = np.bincount(pair, minlength=1)
+            pair = np.flatnonzero(counts)
+            points = counts[pair]
+        else:
+            pair, points = np.unique(pair, return_counts=True)
+        left, right = np.divmod(pair, columns)
+        return left - 1, right - 1, points
 
 
 def renumbered(
-    numbers: ClusterNumbers, old: LabelledPoints, new: LabelledPoints, version: int
+    numbers: ClusterNumbers, labels: ChangedLabels, version: int
 ) -> tuple[ClusterNumbers, list[ClusterEvent]]:
     """Return the numbers of a version's clusters, and what became of the old ones.
 
-    `numbers` has the numbers of the clusters of `old`. New numbers are given in the
-    order of the clusters' smallest ids.
+    `numbers` has the numbers of the old clusters. New numbers are given in the order of
+    the clusters' smallest ids.
     """
-    old_sizes = np.bincount(old.labels[old.labels >= 0], minlength=len(numbers.numbers))
-    new_sizes = np.bincount(new.labels[new.labels >= 0])
-    heir, source = _relatives(old, new, len(old_sizes), len(new_sizes))
+    left, right, points = labels.table()
+    gone, came = labels.old[labels.removed], labels.new[points.sum() :]
+    stay = _sizes(left, points, len(numbers.numbers))
+    old_sizes = stay + _sizes(gone, None, len(stay))
+    clusters = int(max(right.max(initial=-1), came.max(initial=-1))) + 1
+    common = _sizes(right, points, clusters)
+    new_sizes = common + _sizes(came, None, clusters)
+    inside = (left >= 0) & (right >= 0)
+    left, right, points = left[inside], right[inside], points[inside]
+    heir, source = np.full(len(stay), -1), np.full(clusters, -1)
+    goes, comes = 2 * points > stay[left], 2 * points > common[right]
+    heir[left[goes]] = right[goes]
+    source[right[comes]] = left[comes]
     kept = _kept(heir, source)
-    given = np.full(len(new_sizes), -1)
+    given = np.full(clusters, -1)
     given[kept] = numbers.numbers[source[kept]]
     others = np.flatnonzero(given < 0)
     if len(others):
-        inside = new.labels >= 0
-        inside[inside] = given[new.labels[inside]] < 0
-        smallest = np.full(len(new_sizes), np.iinfo(np.int64).max)
-        np.minimum.at(smallest, new.labels[inside], new.ids[inside])
+        is_other = np.append(given < 0, False)  # the last one is for noise
+        rows = np.flatnonzero(is_other[labels.new])
+        smallest = np.full(clusters, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, labels.new[rows], labels.ids[rows])
         others = others[np.argsort(smallest[others])]
         given[others] = numbers.next_number + np.arange(len(others))
 
@@ -131,40 +166,10 @@ def renumbered(
     return ClusterNumbers(given, numbers.next_number + len(others)), events
 
 
-def _relatives(
-    old: LabelledPoints, new: LabelledPoints, old_clusters: int, new_clusters: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the heir of each old cluster and the source of each new one; -1: none."""
-    before, after = _common(old, new)
-    stay = np.bincount(before[before >= 0], minlength=old_clusters)
-    came = np.bincount(after[after >= 0], minlength=new_clusters)
-    both = (before >= 0) & (after >= 0)
-    pair = before[both] * new_clusters + after[both]
-    if old_clusters * new_clusters <= len(pair):  # counting is faster than sorting
-        counts = np.bincount(pair)
-        pair = np.flatnonzero(counts)
-        points = counts[pair]
-    else:
-        pair, points = np.unique(pair, return_counts=True)
-    left, right = np.divmod(pair, max(new_clusters, 1))
-    heir, source = np.full(old_clusters, -1), np.full(new_clusters, -1)
-    goes, comes = 2 * points > stay[left], 2 * points > came[right]
-    heir[left[goes]] = right[goes]
-    source[right[comes]] = left[comes]
-    return heir, source
-
-
-def _common(old: LabelledPoints, new: LabelledPoints) -> tuple[np.ndarray, np.ndarray]:
-    """Return the old and the new label of each point that is in both versions."""
-    ids, labels = old.ids, old.labels
-    if (ids[1:] < ids[:-1]).any():
-        order = np.argsort(ids)
-        ids, labels = ids[order], labels[order]
-    index = np.searchsorted(ids, new.ids)
-    common = np.zeros(len(index), bool)
-    inside = index < len(ids)
-    common[inside] = ids[index[inside]] == new.ids[inside]
-    return labels[index[common]], new.labels[common]
+def _sizes(labels: np.ndarray, points: np.ndarray | None, clusters: int) -> np.ndarray:
+    """Return the points of each cluster; each label has some `points`, or one."""
+    counts = np.bincount(labels + 1, points, clusters + 1)
+    return counts[1:].astype(np.int64)
 
 
 def _kept(heir: np.ndarray, source: np.ndarray) -> np.ndarray:

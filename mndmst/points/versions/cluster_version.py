@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from ..clusters.cluster_numbers import (
+    ChangedLabels,
     ClusterEvent,
     ClusterNumbers,
-    LabelledPoints,
     renumbered,
 )
 from ..clusters.density import Clustering
@@ -45,9 +45,11 @@ class ClusterVersion:
         version = self.version.changed(batch, rule.samples)
         clusters = _clusters(version, rule)
         next_one = ClusterVersion(version, rule, clusters, self.numbers)
-        old = LabelledPoints(self.version.ids, self.flat.labels)
-        new = LabelledPoints(version.ids, next_one.flat.labels)
-        numbers, events = renumbered(self.numbers, old, new, version.number)
+        removed = self.version.point_ids.rows_of(batch.removed, "remove")
+        labels = ChangedLabels(
+            self.flat.labels, removed, next_one.flat.labels, version.ids
+        )
+        numbers, events = renumbered(self.numbers, labels, version.number)
         return ClusterVersion(version, rule, clusters, numbers), events
 
     @cached_property

@@ -46,9 +46,9 @@ from ...io.file_access import (
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
 from ..clusters.cluster_numbers import (
+    ChangedLabels,
     ClusterEvent,
     ClusterNumbers,
-    LabelledPoints,
     renumbered,
 )
 from ..clusters.density_clusters import (
@@ -249,19 +249,20 @@ class ChangedClusters:
     def of(
         cls,
         model: StoredModel,
-        before: PointVersion,
+        removed: np.ndarray,
         after: PointVersion,
         user_ids: UserIds,
         rule: DensityRule,
     ) -> "ChangedClusters":
-        """Return the clusters `after` a change; `model` has those `before`.
+        """Return the clusters `after` a change; `model` has those before.
 
-        `user_ids` are those of all points.
+        `removed` are rows of the model; `user_ids` are those of all points.
         """
         clusters = clusters_of(after.point_forest, rule, after.rule.threads)
-        old = LabelledPoints(user_ids.ranks_of(before.ids), model.labels)
-        new = LabelledPoints(user_ids.ranks_of(after.ids), clusters.flat.labels)
-        numbers, events = renumbered(model.numbers, old, new, after.number)
+        ranks = user_ids.ranks_of(after.ids)
+        old = np.maximum(model.labels, -1)  # a file may have other codes of noise
+        labels = ChangedLabels(old, removed, clusters.flat.labels, ranks)
+        numbers, events = renumbered(model.numbers, labels, after.number)
         return cls(after, model.coordinates, user_ids, clusters, numbers, events)
 
     @property

@@ -4,15 +4,24 @@ Each column of a drawing is a point: a letter is its cluster, "." noise, " " a p
 that is not in this version. Clusters have labels in the order of the letters.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from mndmst.points.clusters.cluster_numbers import (
+    ChangedLabels,
     ClusterEvent,
     ClusterNumbers,
-    LabelledPoints,
     renumbered,
 )
+
+
+class LabelledPoints(NamedTuple):
+    """The ids and labels of a version's points."""
+
+    ids: np.ndarray
+    labels: np.ndarray
 
 
 def drawn(version: str) -> LabelledPoints:
@@ -20,6 +29,16 @@ def drawn(version: str) -> LabelledPoints:
     letters = sorted(set(version) - set(". "))
     labels = [letters.index(version[at]) if version[at] != "." else -1 for at in ids]
     return LabelledPoints(ids, np.array(labels, np.int64))
+
+
+def changed(old: LabelledPoints, new: LabelledPoints) -> ChangedLabels:
+    """Return the labels of a batch: points that stay keep their order."""
+    stays = np.isin(old.ids, new.ids)
+    came = ~np.isin(new.ids, old.ids)
+    ids = np.append(old.ids[stays], new.ids[came])
+    order = np.argsort(new.ids)
+    rows = order[np.searchsorted(new.ids, ids, sorter=order)]
+    return ChangedLabels(old.labels, np.flatnonzero(~stays), new.labels[rows], ids)
 
 
 def told(events: list[ClusterEvent]) -> list[str]:
@@ -78,17 +97,19 @@ def test_a_drawn_change_gives_these_numbers_and_events(
     before: str, after: str, numbers: list[int], events: list[str]
 ) -> None:
     old = drawn(before)
-    following, found = renumbered(first_numbers(old), old, drawn(after), version=1)
+    following, found = renumbered(
+        first_numbers(old), changed(old, drawn(after)), version=1
+    )
     assert following.numbers.tolist() == numbers
     assert told(found) == events
 
 
 def test_an_event_has_its_version_and_the_sizes_of_its_clusters() -> None:
     old, new = drawn("aaaaabb  ."), drawn(" aaaabbccc")
-    following, events = renumbered(first_numbers(old), old, new, version=7)
+    following, events = renumbered(first_numbers(old), changed(old, new), version=7)
     assert events == [ClusterEvent(7, "born", (), (2,), (), (3,))]
     assert following.next_number == 3
-    merged = renumbered(following, new, drawn(" aaaaaabbb"), version=8)[1]
+    merged = renumbered(following, changed(new, drawn(" aaaaaabbb")), version=8)[1]
     assert merged == [ClusterEvent(8, "merged", (0, 1), (0,), (4, 2), (6,))]
 
 
@@ -98,8 +119,8 @@ def test_numbers_follow_no_order_of_rows_or_labels(seed: int) -> None:
     ids = random.permutation(400)
     old = LabelledPoints(ids[:300], random.integers(-1, 12, 300))
     new = LabelledPoints(ids[100:], np.append(old.labels[100:], np.full(100, -1)))
-    changed = random.random(300) < 0.4
-    new.labels[changed] = random.integers(-1, 14, changed.sum())
+    moved = random.random(300) < 0.4
+    new.labels[moved] = random.integers(-1, 14, moved.sum())
 
     def shuffled(
         version: LabelledPoints, clusters: int
@@ -108,12 +129,12 @@ def test_numbers_follow_no_order_of_rows_or_labels(seed: int) -> None:
         labels = np.where(version.labels < 0, -1, names[version.labels])
         return LabelledPoints(version.ids[rows], labels[rows]), names
 
-    expected, events = renumbered(first_numbers(old), old, new, version=1)
+    expected, events = renumbered(first_numbers(old), changed(old, new), version=1)
     assert events
     old_rows, old_names = shuffled(old, 12)
     new_rows, new_names = shuffled(new, 14)
     given = ClusterNumbers(np.argsort(old_names), 12)
-    found, found_events = renumbered(given, old_rows, new_rows, version=1)
+    found, found_events = renumbered(given, changed(old_rows, new_rows), version=1)
     assert found.numbers[new_names].tolist() == expected.numbers.tolist()
     assert (found.next_number, found_events) == (expected.next_number, events)
 
@@ -132,7 +153,7 @@ def test_no_number_is_used_again() -> None:
             moved.labels[: stays.sum()],
             present.labels[stays],
         )
-        following, events = renumbered(numbers, present, moved, version)
+        following, events = renumbered(numbers, changed(present, moved), version)
         now = set(following.numbers.tolist())
         fresh = now - set(numbers.numbers.tolist())
         assert len(now) == len(following.numbers)
