@@ -144,7 +144,9 @@ def struct_of(
         struct[name] = column.data.ptr
     for name, number in numbers.items():
         struct[name] = number
-    return cupy.asarray(struct.view(np.uint8))
+    on_device = cupy.empty(kinds.itemsize, np.uint8)
+    on_device.set(struct.view(np.uint8))  # asarray takes three times as long
+    return on_device
 
 
 @lru_cache(LOADED)

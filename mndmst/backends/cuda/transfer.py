@@ -69,8 +69,9 @@ class Transfer:
         return result
 
     def _is_cheaper_without(self, nbytes: int) -> bool:
-        """Return whether a copy takes less time than pinning pieces for it."""
-        return nbytes <= SMALL and not self._pieces[0].pinned
+        """Return whether a copy takes less time than to wake threads or pin pieces."""
+        most = LEAST_PIECE_BYTES if self._pieces[0].pinned else SMALL
+        return nbytes <= most
 
     def filled(self, sources: Iterable[tuple[int, Fill]]) -> Iterator[np.ndarray]:
         """Yield pinned pieces of the bytes of several sources, in order.

@@ -186,7 +186,7 @@ class ComponentPairs:
                 (-(-count // THREADS),),
                 (THREADS,),
                 (
-                    products.struct_of_points(rows.points),
+                    products.struct_of_points(rows.points.arrays),
                     products.struct,
                     struct_of(SIDE, rows.side),
                     struct_of(SIDE, local.side),

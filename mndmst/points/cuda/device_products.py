@@ -91,7 +91,7 @@ MULTIPLYING = (
 FACTORING = (
     "find_centre", "find_extent", "round_points", "round_columns", "bound_columns",
     "offset_rows", "nearest_centres", "fill_floats", "gather_factors", "order_terms",
-    "reach_columns",
+    "reach_columns", "copy_points",
 )  # fmt: skip
 SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
@@ -446,7 +446,7 @@ class DeviceProducts:
         terms, lost = self._sum_bound(self.dimensions), self.points.lost
         # Of the squares of differences of two rounded points
         self.gamma = terms / (1 - terms) + 4 * lost * (1 + lost) + 2.0**-20
-        self.struct = self.struct_of_points(self.points)
+        self.struct = self.struct_of_points(self.points.arrays)
         if self._columns is not None:
             self._bound_columns(self._columns)
 
@@ -454,18 +454,36 @@ class DeviceProducts:
         # The parts of a coordinate have slightly larger magnitudes than the coordinate.
         return 1.02 * self.frame.pairs * (dimensions + DEPTH) * SUM_ROUNDING
 
-    def struct_of_points(self, points: DevicePoints) -> cupy.ndarray:
+    def struct_of_points(self, points: PointArrays) -> cupy.ndarray:
         """Return the struct of points for kernels."""
         return struct_of(
             SET,
-            points.arrays._asdict(),
+            points._asdict(),
             dimensions=self.dimensions,
             unit=self.frame.factor**2,
         )
 
+    def uploaded_queries(self, values: np.ndarray, point: np.ndarray) -> PointArrays:
+        """Return points that are not columns as arrays on the device."""
+        return self._uploaded(query_arrays(values, point))
+
+    def copy_points(
+        self, positions: np.ndarray, rows: np.ndarray, points: cupy.ndarray
+    ) -> None:
+        """Copy the coordinates at some positions to rows of an array (float64)."""
+        self.run_factors(
+            "copy_points",
+            len(positions) * self.dimensions,
+            _struct_of_first(self._on_device, self.count),
+            self.upload(positions.astype(np.uint32)),
+            self.upload(rows.astype(np.uint32)),
+            np.uint64(len(positions)),
+            points,
+        )
+
     def queries(self, values: np.ndarray, point: np.ndarray) -> DevicePoints:
         """Return points that are not columns; extend the bound to cover them."""
-        uploaded = self._uploaded(query_arrays(values, point))
+        uploaded = self.uploaded_queries(values, point)
         extent = self._extent(uploaded, self.frame.centre)
         if extent * self.frame.factor >= 2.0**LIMIT:
             self._make_frame(extent)
@@ -628,7 +646,7 @@ class DeviceProducts:
     ) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray, cupy.ndarray]:
         """Return the structs of the points, of the queries, columns and rows."""
         same = queries is self.points
-        of_queries = self.struct if same else self.struct_of_points(queries)
+        of_queries = self.struct if same else self.struct_of_points(queries.arrays)
         return self.struct, of_queries, columns.struct, rows.struct
 
     def _factors_of_rows(
@@ -708,7 +726,7 @@ class DeviceProducts:
         self.kernel("limit_near", queries.arrays)(
             (-(-len(limits) // THREADS),),
             (THREADS,),
-            (self.struct, rows.struct, cupy.asarray(limits)),
+            (self.struct, rows.struct, self.upload(limits)),
         )
 
     def lightest_of(

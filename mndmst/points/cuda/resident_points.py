@@ -37,6 +37,34 @@ class CudaResidentPoints:
         with self._products.current():
             self._products.columns_for(listed)
 
+    def upload(self, column: np.ndarray) -> cupy.ndarray:
+        """See `ResidentPoints.upload`."""
+        with self._lock, self._products.current():
+            return self._products.upload(column)
+
+    def empty_points(self, count: int) -> cupy.ndarray:
+        """See `ResidentPoints.empty_points`."""
+        with self._products.current():
+            return cupy.empty((count, self._products.dimensions))
+
+    def copy_points(
+        self, positions: np.ndarray, rows: np.ndarray, points: cupy.ndarray
+    ) -> None:
+        """See `ResidentPoints.copy_points`."""
+        if len(positions):
+            with self._lock, self._products.current():
+                self._products.copy_points(positions, rows, points)
+
+    def squares(
+        self, points: cupy.ndarray, rows: np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
+        """See `ResidentPoints.squares`."""
+        products, none = self._products, np.zeros(len(points), np.uint32)
+        with self._lock, products.current():
+            queries = products.uploaded_queries(points, none)
+            pairs = (products.upload(x.astype(np.uint32)) for x in (rows, positions))
+            return products.download(self._squares(queries, *pairs))
+
     def nearest_to(
         self, points: np.ndarray, columns: PairColumns, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -72,8 +100,7 @@ class CudaResidentPoints:
         """Return the bounds of pairs with columns; see the kernel `reach_columns`."""
         products, count = self._products, len(columns.factors)
         uploaded = {
-            name: products.upload(x) if len(x) == products.count else cupy.asarray(x)
-            for name, x in wanted._asdict().items()
+            name: products.upload(x) for name, x in wanted._asdict().items()
         }
         within = {
             "plain": cupy.empty(count, np.float32),
@@ -103,7 +130,7 @@ class CudaResidentPoints:
             made = products.columns_for(self._listed)
             lists = products.lists_of(queries, np.arange(count, dtype=np.uint32))
             products.limit(queries, lists, limits)
-            component, weights = map(cupy.asarray, (rows.component, bound))
+            component, weights = map(products.upload, (rows.component, bound))
             lists.set(component=component, weights=weights)
             capacity = max(CAPACITY, products.count)
             within = self._bounded(made, columns) | {
@@ -129,19 +156,27 @@ class CudaResidentPoints:
             listed = int(within["count"].get()[0])
             if listed > capacity:
                 return None
-            square = cupy.empty(listed)
-            if listed:
-                products.kernel("square_pairs", queries.arrays)(
-                    (-(-listed // THREADS),),
-                    (THREADS,),
-                    (
-                        products.struct_of_points(queries),
-                        products.struct,
-                        within["rows"],
-                        within["positions"],
-                        np.uint32(listed),
-                        square,
-                    ),
-                )
-            pairs = within["rows"][:listed], within["positions"][:listed], square
-            return PairsWithin(*map(products.download, pairs))
+            pairs = within["rows"][:listed], within["positions"][:listed]
+            square = self._squares(queries.arrays, *pairs)
+            return PairsWithin(*map(products.download, (*pairs, square)))
+
+    def _squares(
+        self, queries: PointArrays, rows: cupy.ndarray, positions: cupy.ndarray
+    ) -> cupy.ndarray:
+        """Return the squared distances of pairs of a query and a position."""
+        products, count = self._products, len(rows)
+        square = cupy.empty(count)
+        if count:
+            products.kernel("square_pairs", queries)(
+                (-(-count // THREADS),),
+                (THREADS,),
+                (
+                    products.struct_of_points(queries),
+                    products.struct,
+                    rows,
+                    positions,
+                    np.uint32(count),
+                    square,
+                ),
+            )
+        return square

@@ -237,9 +237,29 @@ class PairsWithin(NamedTuple):
 class ResidentPoints(Protocol):
     """Points on one device in which few others search; a search says which are present.
 
-    Both searches raise DeviceMemoryError if the device has too little memory, and
-    ConfigError if it cannot take the others.
+    All methods raise DeviceMemoryError if the device has too little memory; both
+    searches raise ConfigError if the device cannot take the others. Points and columns
+    that search may be arrays on the device.
     """
+
+    def upload(self, column: np.ndarray) -> np.ndarray:
+        """Return a copy of a column on the device."""
+
+    def empty_points(self, count: int) -> np.ndarray:
+        """Return an uninitialized array on the device (float64, by dimension)."""
+
+    def copy_points(
+        self, positions: np.ndarray, rows: np.ndarray, points: np.ndarray
+    ) -> None:
+        """Copy the coordinates at `positions` to `rows` of an array on the device."""
+
+    def squares(
+        self, points: np.ndarray, rows: np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
+        """Return the squared distances of pairs, with the bits of searches.
+
+        `rows` are those of `points`, which may be an array on the device.
+        """
 
     def nearest_to(
         self, points: np.ndarray, columns: PairColumns, k: int

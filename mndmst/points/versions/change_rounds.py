@@ -18,6 +18,7 @@ from ..kernels.changed_points import (
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.path_bounds import OldEdges, bound_unlisted_edges
+from .device_part import DevicePart
 from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
@@ -61,6 +62,15 @@ class ChangeRounds:
         find_group_vertices(self.points)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
+        self.parts = [
+            (
+                part.for_rounds(vertex[inside], at.cores[inside], lower_bound[inside])
+                if isinstance(part, DevicePart)
+                else part,
+                inside,
+            )
+            for part, inside in self.after.located_parts()
+        ]
         self.reach = searching.reach
         sources = at.sources(searching.position, vertex)
         group = np.searchsorted(group_begin, searching.position, "right")
@@ -125,7 +135,7 @@ class ChangeRounds:
                 lower_bound = np.maximum(lower_bound, self.reach)
             of_vertex = np.full(len(of_vertex), -np.inf)
         end = 0
-        for part, at in self.after.located_parts():
+        for part, at in self.parts:
             begin, end = end, end + len(part.group_sizes)
             vertices = PartVertices(
                 self.after.row[at],

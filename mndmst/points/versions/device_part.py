@@ -1,7 +1,9 @@
 """The points of a version in many dimensions on a device; see `ResidentPoints`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +29,31 @@ from ..search.product_search import random_order
 from .point_parts import PointPairs, SourceSearch
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
+# Points that search the first bounds of components without an edge, or one of each.
+BOUNDING = 1 << 10
 
 
 class DeviceRefusalError(Exception):
     """No device takes the points, or the queries of a search."""
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise errors of the device as DeviceRefusalError."""
+    try:
+        yield
+    except (ConfigError, DeviceMemoryError) as error:
+        raise DeviceRefusalError(str(error)) from error
+
+
+class RoundColumns(NamedTuple):
+    """Arrays on the device that are the same in all rounds, by position."""
+
+    vertex: np.ndarray  # uint32
+    # float64: lower bounds of edges to new points, and to others; infinite for removed
+    # points
+    cores: np.ndarray
+    lower_bound: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +63,13 @@ class DevicePart:
     All methods raise DeviceRefusalError if the device cannot go on.
     """
 
-    search, cheap = "device", 1 << 14
+    search, cheap, small = "device", 1 << 14, 1 << 15
     metric: str
     listed: int  # the most neighbours that a search lists
     point: np.ndarray
     resident: ResidentPoints
     least: np.ndarray  # float64: infinite for removed points, else 0
+    columns: RoundColumns | None = None  # during rounds
 
     @classmethod
     def first(cls, points: PointCoordinates, metric: str, listed: int) -> "DevicePart":
@@ -56,10 +80,8 @@ class DevicePart:
         point = random_order(len(points.values))
         values = np.asarray(points.values)
         arrays = PointArrays(values, points.largest, points.length, point, point)
-        try:
+        with _refusals():
             resident = searches_on(kind).make_resident_points(arrays, listed)
-        except (ConfigError, DeviceMemoryError) as error:
-            raise DeviceRefusalError(str(error)) from error
         return cls(metric, listed, point, resident, np.zeros(len(point)))
 
     @property
@@ -97,16 +119,17 @@ class DevicePart:
         threads: Threads,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointPart`."""
-        return self._nearest(queries, k)
+        return self._nearest(queries, k, self.least)
 
-    def _nearest(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, least: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest points of which `least` is finite."""
         vertex = np.zeros(len(self.point), np.uint32)
         none = np.full(1, -1.0)
-        columns = PairColumns(vertex, self.least, np.zeros(1, np.uint32), none, none)
-        try:
+        columns = PairColumns(vertex, least, np.zeros(1, np.uint32), none, none)
+        with _refusals():
             return self.resident.nearest_to(queries, columns, k)
-        except (ConfigError, DeviceMemoryError) as error:
-            raise DeviceRefusalError(str(error)) from error
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
@@ -141,15 +164,23 @@ class DevicePart:
         begin, size = 0, MOST_ROWS
         while begin < count:
             some = slice(begin, min(begin + size, count))
-            try:
+            with _refusals():
                 pairs = self.resident.pairs_within(*wanted(some))
-            except (ConfigError, DeviceMemoryError) as error:
-                raise DeviceRefusalError(str(error)) from error
             if pairs is None:
                 size = (some.stop - some.start) // 2
                 continue
             yield some, pairs
             begin, size = some.stop, min(2 * size, MOST_ROWS)
+
+    def for_rounds(
+        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+    ) -> "DevicePart":
+        """Return the part for rounds in which points have these vertices and bounds."""
+        cores = np.maximum(cores, self.least)
+        lower_bound = np.maximum(lower_bound, cores)
+        with _refusals():
+            uploaded = map(self.resident.upload, (vertex, cores, lower_bound))
+            return replace(self, columns=RoundColumns(*uploaded))
 
     def improve_first_edges(
         self,
@@ -158,8 +189,12 @@ class DevicePart:
         first: PointEdges,
         threads: Threads,
     ) -> None:
-        """See `PointPart`. The edges of some sources lower the bounds of the next."""
-        sources, component = search.sources, search.component
+        """See `PointPart`. The edges of some sources lower the bounds of the next.
+
+        The part is one `for_rounds`.
+        """
+        assert self.columns is not None
+        sources, component, columns = search.sources, search.component, self.columns
 
         def offer(source: np.ndarray, position: np.ndarray, square: np.ndarray) -> None:
             """Take pairs of a source and a position as edges."""
@@ -170,29 +205,104 @@ class DevicePart:
                 np.maximum(np.sqrt(square), cores),
                 edge_keys(sources.point[source], vertices.row[position]),
             )
-            found = PointEdges.empty(len(first.weight))
-            find_first_edges(edges, vertices.of_vertex, found)
-            take_earlier_edges(first, found)
+            _take_edges(edges, vertices, first)
 
         # Without a bound, a source has a pair with each point. Near points give one.
+        self._bound_components(vertices, first)
         unbounded = np.flatnonzero(first.weight[component] == np.inf)
         if len(unbounded):
-            square, position = self._nearest(sources.points[unbounded], self.listed)
+            square, position = self._nearest(sources.points, self.listed, self.least)
+            square, position = square[unbounded], position[unbounded]
             present = position != NO_POSITION
             source = np.repeat(unbounded, present.sum(axis=1))
             offer(source, position[present], square[present])
-        least = np.maximum(vertices.lower_bound, vertices.cores)
-        np.maximum(least, self.least, out=least)
 
         def wanted(some: slice) -> tuple[PairRows, PairColumns]:
             bound = first.weight[component[some]]
             bound[sources.core[some] > bound] = -1
             rows = PairRows(sources.points[some], bound, component[some])
             reach = first.weight if search.both else np.full(len(first.weight), -1.0)
+            least = columns.cores if search.both else columns.lower_bound
             of_vertex, vertex_bound = vertices.of_vertex, vertices.vertex_bound
             return rows, PairColumns(
-                vertices.vertex, least, of_vertex, vertex_bound, reach
+                columns.vertex, least, of_vertex, vertex_bound, reach
             )
 
         for some, pairs in self._pairs(len(component), wanted):
             offer(some.start + pairs.row, pairs.position, pairs.square)
+
+    def _bound_components(self, vertices: PartVertices, first: PointEdges) -> None:
+        """Find an edge from some points of each component without one.
+
+        These search among the points of other components: of those with an edge and of
+        the largest one, and then from the largest one.
+        """
+        if not (first.weight == np.inf).any():
+            return
+        component = vertices.of_vertex[vertices.vertex]
+        is_present = self.least == 0
+        sizes = np.bincount(component[is_present], minlength=len(first.weight))
+        is_largest = np.arange(len(sizes)) == np.argmax(sizes)
+        for some in (~is_largest, is_largest):
+            chosen = some & (sizes > 0) & (first.weight == np.inf)
+            if not chosen.any():
+                continue
+            inside = chosen[component]
+            position = np.flatnonzero(inside & is_present)
+            position = position[np.argsort(component[position], kind="stable")]
+            each = max(1, BOUNDING // np.count_nonzero(chosen))
+            rank = np.arange(len(position)) - np.repeat(
+                np.cumsum(sizes[chosen]) - sizes[chosen], sizes[chosen]
+            )
+            position = position[rank < each]
+            points = points_on_device([(self, slice(0, len(self.point)))], position)
+            least = np.where(inside, np.inf, self.least)
+            square, near = (x[:, 0] for x in self._nearest(points, 1, least))
+            found = near != NO_POSITION
+            a, b = position[found], near[found]
+            cores = np.maximum(vertices.cores[a], vertices.cores[b])
+            edges = PointEdges(
+                vertices.vertex[a],
+                vertices.vertex[b],
+                np.maximum(np.sqrt(square[found]), cores),
+                edge_keys(vertices.row[a], vertices.row[b]),
+            )
+            _take_edges(edges, vertices, first)
+
+
+def _take_edges(edges: PointEdges, vertices: PartVertices, first: PointEdges) -> None:
+    """Replace first edges of components by earlier ones."""
+    found = PointEdges.empty(len(first.weight))
+    find_first_edges(edges, vertices.of_vertex, found)
+    take_earlier_edges(first, found)
+
+
+def points_on_device(
+    parts: Sequence[tuple[DevicePart, slice]], positions: np.ndarray
+) -> np.ndarray:
+    """Return the coordinates of positions of some parts, on the device."""
+    with _refusals():
+        points = parts[0][0].resident.empty_points(len(positions))
+        for part, rows, inside in _by_part(parts, positions):
+            part.resident.copy_points(inside, rows, points)
+    return points
+
+
+def squares_on_device(
+    parts: Sequence[tuple[DevicePart, slice]], a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Return the squared distances of pairs of positions."""
+    points, squares = points_on_device(parts, a), np.empty(len(a))
+    with _refusals():
+        for part, rows, inside in _by_part(parts, b):
+            squares[rows] = part.resident.squares(points, rows, inside)
+    return squares
+
+
+def _by_part(
+    parts: Sequence[tuple[DevicePart, slice]], positions: np.ndarray
+) -> Iterator[tuple[DevicePart, np.ndarray, np.ndarray]]:
+    """Yield parts with the indices and the values of the positions in each."""
+    for part, at in parts:
+        rows = np.flatnonzero((positions >= at.start) & (positions < at.stop))
+        yield part, rows, positions[rows] - at.start

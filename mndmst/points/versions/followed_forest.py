@@ -195,6 +195,11 @@ class FollowedForest:
             for part, begin, end in zip(self.parts, starts, ends, strict=True)
         ]
 
+    def parts_on_device(self) -> list[tuple[DevicePart, slice]]:
+        """Return the parts on a device, all or none, and the positions of each."""
+        parts = self.located_parts()
+        return [(part, at) for part, at in parts if isinstance(part, DevicePart)]
+
     def reached(self, points: np.ndarray, reach: np.ndarray) -> Reached | None:
         """Return the pairs of points and positions within the reach of these.
 

@@ -229,7 +229,7 @@ class _ForestChange:
         group = np.searchsorted(self.after.group_begin, self.affected, "right")
         alone = np.arange(len(self.new) + 1)
         found = [
-            self.after.nearest(self.at.coordinates(positions), starts, k, step)
+            self.after.nearest(self.at.searching(positions), starts, k, step)
             for positions, starts, step in (
                 (self.affected, group_starts(group), 1),
                 (self.new, alone, -1),
@@ -270,7 +270,11 @@ class _ForestChange:
         changed, sizes = [], [len(part.point) for part in before.parts]
         parts, later = before.located_parts(), len(inserted)
         first = len(parts)  # the parts from this one on are built anew
-        while first and len(inserted) and sizes[first - 1] < PART_RATIO * later:
+        small = before.parts[0].small
+        while first and len(inserted):
+            least = max(PART_RATIO * later, small if first > 1 else 0)
+            if sizes[first - 1] >= least:
+                break
             first -= 1
             later += sizes[first]
         for i, (_, at) in enumerate(parts):
@@ -568,7 +572,7 @@ class _ForestChange:
         sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
         last = int(COMMON * len(sample))
         most = np.partition(sample, last)[last]
-        values = self.at.coordinates(searching)
+        values = self.at.searching(searching)
         reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / values.shape[1])
         reached = after.reached(values, reach)
         if reached is None:

@@ -74,6 +74,7 @@ class PointPart(Protocol):
 
     search: str  # the name of the search, see `SearchChoice`
     cheap: int  # searches of old points in a round; one component may need more
+    small: int  # a part of fewer points, other than the first one, is made anew
 
     @property
     def point(self) -> np.ndarray:
@@ -140,7 +141,7 @@ class PointPart(Protocol):
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search, cheap = "tree", 1 << 12
+    search, cheap, small = "tree", 1 << 12, 0
 
     def __init__(self, tree: PointTree, metric: str) -> None:
         self.tree, self.point, self.metric = tree, tree.point, metric

@@ -7,6 +7,7 @@ import numpy as np
 from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.changed_points import EdgeSources
 from ..metrics import METRICS
+from .device_part import points_on_device, squares_on_device
 from .followed_forest import FollowedForest
 from .pair_distances import blocks, pair_distances
 
@@ -33,9 +34,18 @@ class PositionedPoints:
     def _coordinates_of(self, positions: np.ndarray) -> np.ndarray:
         return self.forest.prepared(self.points[self.forest.row[positions]])
 
+    def searching(self, positions: np.ndarray) -> np.ndarray:
+        """Return coordinates for searches: on a device if it has the points."""
+        parts = self.forest.parts_on_device()
+        if parts:
+            return points_on_device(parts, positions)
+        return self.coordinates(positions)
+
     def distances(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the distances of pairs of positions."""
-        norm = METRICS[self.forest.metric].norm
+        norm, parts = METRICS[self.forest.metric].norm, self.forest.parts_on_device()
+        if parts:
+            return norm.distance(squares_on_device(parts, a, b))
         return pair_distances(self._coordinates_of, a, b, norm, self.forest.team)
 
     def edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:
@@ -49,7 +59,7 @@ class PositionedPoints:
     def sources(self, positions: np.ndarray, vertex: np.ndarray) -> EdgeSources:
         """Return positions as sources of edges; `vertex` is by position."""
         return EdgeSources(
-            self.coordinates(positions),
+            self.searching(positions),
             self.forest.row[positions],
             self.cores[positions],
             vertex[positions],

@@ -38,7 +38,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search, cheap = "product", 1 << 7
+    search, cheap, small = "product", 1 << 7, 0
     metric: str
     point: np.ndarray
     exact: PointArrays  # numbers are the version's rows

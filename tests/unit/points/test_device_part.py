@@ -29,6 +29,18 @@ class AllPairs:
             squares += (one[:, None] - other) ** 2
         return squares
 
+    def upload(self, column):
+        return column.copy()
+
+    def empty_points(self, count):
+        return np.full((count, self.points.shape[1]), np.nan)
+
+    def copy_points(self, positions, rows, points):
+        points[rows] = self.points[positions]
+
+    def squares(self, points, rows, positions):
+        return self._squares(points)[rows, positions]
+
     def nearest_to(self, points, columns, k):
         squares = self._squares(points)
         squares[:, columns.least == np.inf] = np.inf

@@ -324,6 +324,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   gathered[i] = factors[position * pieces + i % pieces];
 }
 
+// Copy the coordinates of points at some positions to some rows.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    copy_points(const Given* given, const u32* positions, const u32* rows, u64 count,
+                double* points) {
+  const Given g = *given;
+  u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  if (i >= count * g.dimensions) return;
+  u64 point = i / g.dimensions, d = i % g.dimensions;
+  points[rows[point] * g.dimensions + d] = g.at(positions[point], d);
+}
+
 // Write the terms of squared distances, and squared core distances, at some positions;
 // infinite terms for NO_POSITION.
 extern "C" __global__ void __launch_bounds__(BLOCK)
