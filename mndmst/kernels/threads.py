@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, partial
 from itertools import pairwise
 from threading import Event
@@ -77,6 +77,22 @@ class Threads:
         if errors:
             raise errors[min(errors)]
         return [results[number] for number in range(len(calls))]
+
+    def start(
+        self, function: Callable[..., ResultT], *arguments: object
+    ) -> Future[ResultT]:
+        """Begin a call of a function; a single thread makes it at once.
+
+        Raises MemoryError if there is no memory for the stack of a thread.
+        """
+        if self.count == 1:
+            done: Future[ResultT] = Future()
+            done.set_result(function(*arguments))
+            return done
+        try:
+            return _python_threads().submit(function, *arguments)
+        except RuntimeError as error:
+            raise MemoryError(str(error)) from error
 
     def run(self, kernel: Kernel, *arguments: object) -> KernelResult:
         """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.

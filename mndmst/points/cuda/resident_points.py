@@ -99,9 +99,7 @@ class CudaResidentPoints:
     ) -> dict[str, cupy.ndarray]:
         """Return the bounds of pairs with columns; see the kernel `reach_columns`."""
         products, count = self._products, len(columns.factors)
-        uploaded = {
-            name: products.upload(x) for name, x in wanted._asdict().items()
-        }
+        uploaded = {name: products.upload(x) for name, x in wanted._asdict().items()}
         within = {
             "plain": cupy.empty(count, np.float32),
             "reaching": cupy.empty(count, np.float32),

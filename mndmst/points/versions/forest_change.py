@@ -25,6 +25,7 @@ alone, which are listed.
 """
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -92,8 +93,10 @@ class RowBatch(NamedTuple):
 
     old: np.ndarray
     removed: np.ndarray  # rows of `old`
-    points: np.ndarray  # of which the last `new` are new
+    # The last `new` ones are new; others are still being copied, until `copied` is done
+    points: np.ndarray
     new: int
+    copied: Future[object]
 
 
 def next_forest(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
@@ -106,7 +109,7 @@ def next_forest(before: FollowedForest, batch: RowBatch) -> FollowedForest | Non
 
 def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     """See `next_forest`; raises DeviceRefusalError if a device cannot follow."""
-    old, removed, points, new = batch
+    old, removed, points, new, copied = batch
     total = len(points)
     if total <= max(LEAST_POINTS, before.min_samples + 1):
         return None
@@ -131,6 +134,7 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
         affects |= reached.point < len(removed)
     is_affected[position[affects]] = True
     is_affected[is_gone] = False
+    copied.result()
     change = _ForestChange(before, batch, inserted, is_affected, lists, reached)
     return change.forest()
 

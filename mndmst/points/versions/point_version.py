@@ -5,6 +5,7 @@ that of their ends at equal weights, never changes between old edges.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -172,14 +173,16 @@ class PointVersion:
         if same and not len(removed) and not len(batch.ids):
             return replace(self, number=self.number + 1)
         threads = Threads(self.rule.threads or core_count())
-        points = _changed_points(self.points, removed, batch.points, threads)
+        points, copied = _changed_points(self.points, removed, batch.points, threads)
         followed = None
         size, search = len(removed) + len(batch.ids), self.point_forest.search
         if same and pays(size, len(points), search):
             before = self.followed or rule.followed(self.points, self.point_forest)
             if before is not None:
-                of_rows = RowBatch(self.points, removed, points, len(batch.ids))
+                new = len(batch.ids)
+                of_rows = RowBatch(self.points, removed, points, new, copied)
                 followed = next_forest(before, of_rows)
+        copied.result()
         return replace(
             self,
             rule=rule,
@@ -195,8 +198,11 @@ class PointVersion:
 
 def _changed_points(
     points: np.ndarray, removed: np.ndarray, inserted: np.ndarray, threads: Threads
-) -> np.ndarray:
-    """Return the points without some rows, and new ones after them."""
+) -> tuple[np.ndarray, Future[object]]:
+    """Return the points without some rows, and new ones after them.
+
+    Threads copy the old ones meanwhile, until the future is done.
+    """
     kept = np.delete(np.arange(len(points)), removed)
     kind = np.result_type(points, inserted) if len(inserted) else points.dtype
     changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
@@ -206,5 +212,5 @@ def _changed_points(
         changed[begin:end] = points[kept[begin:end]]
 
     begins = range(0, len(kept), COPIED)
-    threads.map(copy, [(begin, min(begin + COPIED, len(kept))) for begin in begins])
-    return changed
+    ranges = [(begin, min(begin + COPIED, len(kept))) for begin in begins]
+    return changed, threads.start(threads.map, copy, ranges)
