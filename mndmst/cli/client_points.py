@@ -20,6 +20,7 @@ from .point_options import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..points.point_files import PointTable
     from ..service.client import Service
     from ..service.points_client import Points
 
@@ -35,8 +36,8 @@ def _add_table(action: argparse.ArgumentParser) -> None:
     _add_points(action)
     action.add_argument(
         "file", type=Path, metavar="FILE",
-        help="points: .npy, or .csv, .parquet or .arrow with the columns of the "
-        "coordinates",
+        help="points, as the command hdbscan reads them; of a table, the columns of "
+        "the coordinates",
     )  # fmt: skip
 
 
@@ -62,7 +63,8 @@ def _add_insert(insert: argparse.ArgumentParser) -> None:
     _add_table(insert)
     insert.add_argument(
         "--id-column", metavar="NAME",
-        help="column of FILE with ids for the points (default: the next free ids)",
+        help="column of FILE with ids for the points (default: as in load; without "
+        "ids, the next free ones)",
     )  # fmt: skip
     add_file(
         insert, "--remove", f"ids of points to remove in the same batch: {ID_FILE} id"
@@ -139,20 +141,16 @@ def _add_neighbours(neighbours: argparse.ArgumentParser) -> None:
 
 
 def _load(service: "Service", arguments: argparse.Namespace) -> None:
-    from ..host.progress import notice
     from ..points.clusters.density_clusters import density_rule
     from ..points.point_files import read_point_table
-    from ..service.live_points.first_points import check_metric, ids_of
+    from ..service.live_points.first_points import check_metric
 
     check_metric(arguments.metric, "--metric")
     rule, path = density_rule(arguments).differing, arguments.file
     table = read_point_table(
         path, columns=arguments.columns, key=arguments.key, metric=arguments.metric
     )
-    ids, note = ids_of(table, path)
-    for line in (*table.notes, note):
-        if line:
-            notice(line)
+    ids = _noted_ids(table, path)
     points = service.load_points(
         arguments.name, table.points, ids, coordinates=table.names,
         metric=arguments.metric, **rule,
@@ -164,22 +162,40 @@ def _load(service: "Service", arguments: argparse.Namespace) -> None:
     )
 
 
-def _insert(points: "Points", arguments: argparse.Namespace) -> None:
+def _noted_ids(table: "PointTable", path: Path) -> "np.ndarray | None":
+    """Return the ids of a file's points, None without any; print how it is read."""
     from ..host.progress import notice
-    from .tables import read_point_ids, read_points
+    from ..service.live_points.first_points import ids_of
 
-    file, id_column = arguments.file, arguments.id_column
-    table, ids = read_points(file, id_column)
-    removed = None
+    ids, note = ids_of(table, path)
+    for line in (*table.notes, note):
+        if line:
+            notice(line)
+    return ids
+
+
+def _read_points(points: "Points", path: Path) -> "PointTable":
+    """Return points from a file, read as `load` reads it, by the served coordinates."""
+    from ..points.point_files import is_point_array, read_point_table
+
+    columns = None if is_point_array(path) else points.coordinates or None
+    metric = points.info()["metric"]
+    return read_point_table(path, columns=columns, typed=True, metric=metric)
+
+
+def _insert(points: "Points", arguments: argparse.Namespace) -> None:
+    from .tables import read_point_ids
+
+    file, removed = arguments.file, None
+    table = _read_points(points, file)
+    if (name := arguments.id_column) is not None:
+        table = table._replace(ids=read_point_ids(file, name), id_name=name)
+    ids = _noted_ids(table, file)
     if arguments.remove is not None:
         removed = read_point_ids(arguments.remove)
-    taken = (*points.coordinates, id_column)
-    names = getattr(table, "column_names", ()) if points.coordinates else ()
-    if left_out := [name for name in names if name not in taken]:
-        notice(f"{file}: left out: {', '.join(left_out)}")
     with about(file):
         found = points.update(
-            insert=table, ids=ids, remove=removed, version=arguments.for_version
+            insert=table.points, ids=ids, remove=removed, version=arguments.for_version
         )
     which = ""
     if ids is None and len(found.ids):
@@ -228,10 +244,9 @@ def _forest(points: "Points", arguments: argparse.Namespace) -> None:
 
 
 def _predict(points: "Points", arguments: argparse.Namespace) -> None:
-    from .tables import read_points
-
+    queries = _read_points(points, arguments.file).points
     with about(arguments.file):
-        found = points.predict(read_points(arguments.file)[0])
+        found = points.predict(queries)
     _write(found, arguments)
 
 
@@ -239,11 +254,10 @@ def _neighbours(points: "Points", arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from ..host.errors import optional
-    from .tables import read_points
 
-    count = arguments.count
+    count, queries = arguments.count, _read_points(points, arguments.file).points
     with about(arguments.file):
-        found = points.neighbours(read_points(arguments.file)[0], count)
+        found = points.neighbours(queries, count)
     rows = np.repeat(np.arange(len(found.ids)), count)
     columns = {
         "row": rows,

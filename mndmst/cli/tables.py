@@ -22,16 +22,10 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 
 def read_array(path: Path) -> np.ndarray:
     """Return the one-dimensional array in an .npy file, or raise InputError."""
-    array = _load_array(path)
-    if array.ndim != 1:
-        raise InputError(f"{path}: has shape {array.shape}; give one dimension")
-    return array
-
-
-def _load_array(path: Path) -> np.ndarray:
-    """Return the array in an .npy file, or raise InputError."""
     with _read_as(path, "an .npy file", ValueError):
         array: np.ndarray = np.load(path, allow_pickle=False)
+    if array.ndim != 1:
+        raise InputError(f"{path}: has shape {array.shape}; give one dimension")
     return array
 
 
@@ -73,26 +67,12 @@ def read_columns(
     return tuple(column.to_numpy() for column in columns.values())
 
 
-def read_points(path: Path, ids: str | None = None) -> "tuple[Any, Any]":
-    """Return the points in a table or an .npy file, and the column `ids` of a table.
-
-    Raises InputError if the file cannot be read, or has no points or no such column.
-    """
-    is_array = path.suffix == ".npy"
-    if is_array and ids is not None:
-        raise ConfigError(f"{path}: is an array, which has no column {ids!r}")
-    points = _load_array(path) if is_array else _read_table(path)
-    if not points.shape or points.shape[0] == 0:
-        raise InputError(f"{path}: holds no points. Give one a row.")
-    return points, None if ids is None else _column(path, points, ids)
-
-
-def read_point_ids(path: Path) -> np.ndarray:
+def read_point_ids(path: Path, column: str = "id") -> np.ndarray:
     """Return the ids of points that a file has; InputError if one is not an integer."""
     from ..io.formats.id_files import read_ids
     from ..io.formats.point_tables import ids_of_words
 
-    ids = read_ids(path, "id")
+    ids = read_ids(path, column)
     if ids.dtype.kind == "U":
         wrong = next(id for id in ids if ids_of_words([id]).dtype.kind == "U")
         raise InputError(
@@ -102,7 +82,7 @@ def read_point_ids(path: Path) -> np.ndarray:
     return ids
 
 
-def _read_table(path: Path, texts: Iterable[str] = ()) -> Any:
+def _read_table(path: Path, texts: Iterable[str]) -> Any:
     """Return a table, in CSV with columns `texts` as texts; or raise InputError."""
     module = _module(path)
     arrow = optional("pyarrow", "serve", "Tables need")

@@ -140,6 +140,11 @@ def read_point_table(
     return _with_note(path, result)
 
 
+def is_point_array(source: str | Path) -> bool:
+    """Return whether `read_point_table` takes a file as an array, without columns."""
+    return unpacked_suffix(split_key(Path(source), None)[0]) in POINT_ARRAYS
+
+
 def _read_table(
     path: Path,
     typed: Callable[Concatenate[ParquetTable, OptionsT], TableT],

@@ -69,8 +69,7 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert near.ids.tolist()[0][0] == 60 and near.distances.tolist() == [[0, 1]]
         (tmp_path / "bad.csv").write_text("x,y,id\n1,2,7\n3,,8\n")
         said = client(service, "insert", "pings", tmp_path / "bad.csv").stderr
-        assert f"{tmp_path}/bad.csv: left out: id\n" in said  # without --id-column
-        assert f"{tmp_path}/bad.csv: y has 1 missing value at position 1" in said
+        assert "bad.csv: line 3 has nothing in column y" in said
         assert client(service, "remove", "pings", 100).stdout == "version=3\n"
         assert client(service, "list").stdout == (
             "g version=0\npings version=3 points=79 clusters=3\n"
@@ -80,6 +79,11 @@ def test_clients_change_points_beside_a_graph(tmp_path: Path) -> None:
         assert 'mndmst_points_clusters{points="pings"} 3.0' in metrics
         check_refusals(connected, tmp_path)
         check_loads(service, connected, tmp_path)
+        (tmp_path / "more.tsv").write_text("id\ty\tkind\tx\n300\t0\tcar\t5\n")
+        done = client(service, "insert", "pings", tmp_path / "more.tsv")
+        assert done.stdout == "version=4 inserted=1\n"
+        assert "more.tsv: the column id has the ids of points\n" in done.stderr
+        assert pings.labels([300])["id"].to_pylist() == [300]
         check_searches(connected)
         assert connected["g"].insert([0], [5], [2]) == 2
 

@@ -188,8 +188,8 @@ def ids_of(table: PointTable, path: Path) -> tuple[np.ndarray | None, str]:
         return None, ""
     if table.ids.dtype.kind not in "iu":
         return None, (
-            f"{path}: the column {table.id_name} has texts, so points get the ids "
-            f"0 to {len(table.points) - 1:,}"
+            f"{path}: the column {table.id_name} has texts, so each point gets the "
+            "next free id"
         )
     try:
         ids = PointIds.first(len(table.points), table.ids).ids
