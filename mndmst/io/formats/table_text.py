@@ -94,9 +94,10 @@ def without_comment(line: str, separator: bytes) -> str:
     if "#" not in line:
         return line
     match = _BEHIND.match(line)
-    if match is None or not is_number(split_line(match[1], separator)[-1], separator):
+    if match is None:
         return line
-    return match[1]
+    fields = split_line(match[1], separator)  # none where only blanks precede the #
+    return match[1] if fields and is_number(fields[-1], separator) else line
 
 
 def is_number(cell: str, separator: bytes) -> bool:

@@ -119,7 +119,8 @@ def test_reals_in_gr_are_read_as_python_reads_them(tmp_path_factory, numbers):
      (["p sp 3 1", "a 1 2 3", "a 1 2 3"], "holds 2 arcs.*says 1"),
      (["p sp 3 2", "a 1 2 3"], "holds 1 arc,.*says 2"),
      (["p sp 3 999999999", "a 1 2 3"], "more than the file can hold"),
-     (["p sp 3 1", "a 1 2 12345678901234567890"], "line 2 has .* of over 64 bits")],
+     (["p sp 3 1", "a 1 2 12345678901234567890"], "line 2 has .* of over 64 bits"),
+     (["p sp 3 1", "a 1 2 3", " # c"], "line 3 is not")],
 )  # fmt: skip
 def test_mistakes_in_gr(tmp_path, lines, message):
     (tmp_path / "bad.gr").write_text("\n".join(lines) + "\n")
