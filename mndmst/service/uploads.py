@@ -186,7 +186,7 @@ def _values(batch: "pyarrow.RecordBatch", name: str, first: int) -> np.ndarray:
         return values
     if values.dtype == np.uint64 and len(values) and values.max() > MOST_SIGNED:
         raise InputError(
-            f"the column {name!r} names vertex {values.max()}; ids are below 2^63"
+            f"the column {name!r} has the id {values.max()}; ids are below 2^63"
         )
     return values.astype(np.int64, copy=False)
 
