@@ -52,7 +52,8 @@ class Forest:
     weight : ndarray, shape (edges,)
         Of the type the graph's weights have.
     labels : ndarray of int64, shape (num_vertices,)
-        For each vertex the smallest vertex of its tree.
+        For each vertex the smallest vertex of its tree. Read-only if they take no
+        memory, as the zeros of one tree of points do.
     graph_uuid : str
         The graph on disk that it is of; empty for the forest of arrays.
     given : InputEdges or None
@@ -706,6 +707,11 @@ class NamedForest(Forest):
 
     def _names(self, vertices: np.ndarray) -> np.ndarray:
         return self.nodes[vertices]
+
+
+def one_tree_labels(num_vertices: int) -> np.ndarray:
+    """Return the labels of a forest of one tree: zeros, read-only, in 8 bytes."""
+    return np.broadcast_to(np.int64(0), num_vertices)
 
 
 def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from ..api.forest import Forest, labels_of
+from ..api.forest import Forest, labels_of, one_tree_labels
 from ..backends import find_accelerator
 from ..backends.base import DeviceMemoryError
 from ..comm.communicator import Comm
@@ -486,7 +486,7 @@ def forest_of_keys(
             np.bitwise_and(keys, 0xFFFFFFFF, out=dst[ends].view(np.uint64))
 
         threads.map(divide, ranges)
-    labels = np.zeros(points, np.int64)
+    labels = one_tree_labels(points)
     if len(key) + 1 < points:
         labels = labels_of(points, src, dst)
     return Forest(src, dst, weight, labels)

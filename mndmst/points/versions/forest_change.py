@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...api.forest import Forest
+from ...api.forest import Forest, one_tree_labels
 from ...kernels.kruskal import component_labels
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges, edge_keys
@@ -398,7 +398,7 @@ class _ForestChange:
             new,
             edges,
         )
-        forest = Forest(*edges, np.zeros(len(self.points), np.int64))
+        forest = Forest(*edges, one_tree_labels(len(self.points)))
         point_forest = PointForest(
             forest, len(edges.weight), True, after.parts[0].search
         )
