@@ -13,7 +13,7 @@ import numpy as np
 from mndmst.changes.batch import Batch
 from mndmst.host.errors import MndmstError
 from mndmst.points.clusters.density_clusters import DensityRule
-from mndmst.points.versions.point_batch import IdSet, PointBatch, PointIds
+from mndmst.points.versions.point_batch import IdSet, PointBatch, PointIds, RowIds
 from mndmst.service.live_points.point_records import (
     PointOptions,
     PointsChange,
@@ -106,7 +106,7 @@ def _point_seeds() -> Iterator[bytes]:
     for given in (None, options):
         path = SCRATCH / "seed"
         path.unlink(missing_ok=True)
-        ids = PointIds(np.arange(4), IdSet.of(none), 4)
+        ids = PointIds(RowIds.of(np.arange(4)), IdSet.of(none), 4)
         clusters = np.array([0, 0, 1, -1])
         first = PointSnapshot(UUID, ids, points, clusters, 2, given)
         write_snapshot(path, 0, first)

@@ -19,7 +19,7 @@ Nothing here depends on the order of the points.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
 
@@ -93,7 +93,7 @@ class ChangedLabels:
     old: np.ndarray
     removed: np.ndarray  # rows of `old`
     new: np.ndarray
-    ids: np.ndarray  # of the points of `new`; unique
+    id_of: Callable[[np.ndarray], np.ndarray]  # from rows of `new`; unique
 
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs of an old and a new label, and how many points have each.
@@ -145,7 +145,7 @@ def renumbered(
         is_other = np.append(given < 0, False)  # the last one is for noise
         rows = np.flatnonzero(is_other[labels.new])
         smallest = np.full(clusters, np.iinfo(np.int64).max)
-        np.minimum.at(smallest, labels.new[rows], labels.ids[rows])
+        np.minimum.at(smallest, labels.new[rows], labels.id_of(rows))
         others = others[np.argsort(smallest[others])]
         given[others] = numbers.next_number + np.arange(len(others))
 

@@ -47,7 +47,7 @@ class ClusterVersion:
         next_one = ClusterVersion(version, rule, clusters, self.numbers)
         removed = self.version.point_ids.rows_of(batch.removed, "remove")
         labels = ChangedLabels(
-            self.flat.labels, removed, next_one.flat.labels, version.ids
+            self.flat.labels, removed, next_one.flat.labels, version.point_ids.by_row.at
         )
         numbers, events = renumbered(self.numbers, labels, version.number)
         return ClusterVersion(version, rule, clusters, numbers), events

@@ -61,13 +61,99 @@ class IdSet:
 
 
 @dataclass(frozen=True)
+class RowIds:
+    """Distinct ids by row, as runs of consecutive ones.
+
+    Runs are few while points get the next ids and leave in the order of their ids.
+    """
+
+    row: np.ndarray  # uint32: the first row of each run, ascending
+    id: np.ndarray  # int64: the id of this row
+    count: int  # rows
+
+    @classmethod
+    def of(cls, ids: np.ndarray) -> Self:
+        """Return the ids of rows."""
+        return cls(np.empty(0, np.uint32), np.empty(0, np.int64), 0).with_ids(ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the runs."""
+        return self.row.nbytes + self.id.nbytes
+
+    def all(self) -> np.ndarray:
+        """Return the ids of all rows."""
+        ids = np.repeat(self.id - self.row, self._sizes())
+        ids += np.arange(self.count)
+        return ids
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """Return the ids of some rows."""
+        run = np.searchsorted(self.row, rows.astype(np.uint32), "right") - 1
+        return self.id[run] + rows - self.row[run]
+
+    def find(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row of each id, and whether it has one; else its row is wrong."""
+        if self.count == 0:
+            return np.zeros(ids.shape, np.int64), np.zeros(ids.shape, np.bool_)
+        order = None
+        if (self.id[1:] < self.id[:-1]).any():
+            order = np.argsort(self.id)
+        run = np.searchsorted(self.id, ids, "right", sorter=order) - 1
+        run = np.maximum(run, 0)
+        if order is not None:
+            run = order[run]
+        offset = ids - self.id[run]
+        return offset + self.row[run], (offset >= 0) & (offset < self._sizes()[run])
+
+    def without(self, rows: np.ndarray) -> Self:
+        """Return the ids of the rows that stay; `rows` are distinct."""
+        gone = np.sort(rows).astype(np.uint32)
+        # A run goes on after a row that goes, unless the next row starts one or goes
+        after = gone + np.uint32(1)
+        goes_on = ~self._starts_at(after)[1] & (after < self.count)
+        goes_on[:-1] &= after[:-1] != gone[1:]
+        after = after[goes_on]
+        index = self._starts_at(after)[0]
+        runs = type(self)(
+            np.insert(self.row, index, after),
+            np.insert(self.id, index, self.at(after)),
+            self.count,
+        )
+        index, ends = runs._starts_at(gone)
+        row, ids = (np.delete(column, index[ends]) for column in (runs.row, runs.id))
+        earlier = np.bincount(np.searchsorted(row, gone), minlength=len(row))
+        row -= np.cumsum(earlier[: len(row)], dtype=np.uint32)
+        return type(self)(row, ids, self.count - len(gone))
+
+    def _starts_at(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first run from each row on, and whether it starts there."""
+        index = np.searchsorted(self.row, rows)
+        return index, self.row[np.minimum(index, len(self.row) - 1)] == rows
+
+    def with_ids(self, ids: np.ndarray) -> Self:
+        """Return the ids after further rows."""
+        starts = np.ones(len(ids), np.bool_)
+        np.not_equal(ids[1:], ids[:-1] + 1, out=starts[1:])
+        if self.count and len(ids):
+            last = self.id[-1] + self.count - 1 - self.row[-1]
+            starts[0] = ids[0] != last + 1
+        first = np.flatnonzero(starts)
+        row = np.append(self.row, (first + self.count).astype(np.uint32))
+        return type(self)(row, np.append(self.id, ids[first]), self.count + len(ids))
+
+    def _sizes(self) -> np.ndarray:
+        return np.diff(self.row, append=self.count)
+
+
+@dataclass(frozen=True)
 class PointIds:
     """The ids of the rows of a version, and those that rows had before.
 
     An id is given once and never again.
     """
 
-    ids: np.ndarray  # int64, by row
+    by_row: RowIds
     retired: IdSet  # of removed points
     next_id: int  # larger than all ids
 
@@ -75,8 +161,13 @@ class PointIds:
     def first(cls, count: int, ids: object = None) -> "PointIds":
         """Return the ids of the first points: 0, 1, ... unless they are given."""
         no_id = np.empty(0, np.int64)
-        none = cls(no_id, IdSet.of(no_id), 0)
+        none = cls(RowIds.of(no_id), IdSet.of(no_id), 0)
         return none.changed(no_id, none.new_ids(count, ids))
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The id of each row (int64)."""
+        return self.by_row.all()
 
     def rows_of(self, ids: object, source: str) -> np.ndarray:
         """Return the rows of present ids, which are different, in the order given.
@@ -87,7 +178,7 @@ class PointIds:
         wanted = _as_ids(ids, source)
         if len(twice := repeated(wanted)):
             raise InputError(f"{source}: id {twice[0]} is given twice; name it once.")
-        rows, present = self._find(wanted)
+        rows, present = self.by_row.find(wanted)
         if not present.all():
             missing = wanted[~present][0]
             was = ", it was removed" if self.retired.has(missing) else ""
@@ -112,7 +203,7 @@ class PointIds:
             )
         if len(twice := repeated(given)):
             raise InputError(f"ids: id {twice[0]} is given twice; ids are unique.")
-        used = self._find(given)[1] | self.retired.has(given)
+        used = self.by_row.find(given)[1] | self.retired.has(given)
         if used.any():
             raise InputError(
                 f"ids: id {given[used][0]} was given before; an id is given once and "
@@ -122,23 +213,10 @@ class PointIds:
 
     def changed(self, removed: np.ndarray, new: np.ndarray) -> "PointIds":
         """Return the ids after rows are removed and new points follow the others."""
-        kept = np.delete(self.ids, removed)
-        retired = self.retired.with_ids(self.ids[removed])
+        retired = self.retired.with_ids(self.by_row.at(removed))
         next_id = max(self.next_id, int(new.max(initial=-1)) + 1)
-        return PointIds(np.append(kept, new), retired, next_id)
-
-    def _find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows, and whether each wanted id is there; else its row is wrong."""
-        if len(self.ids) == 0:
-            return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-        order = None
-        if (self.ids[1:] < self.ids[:-1]).any():
-            order = np.argsort(self.ids, kind="stable")
-        rows = np.searchsorted(self.ids, wanted, sorter=order)
-        rows = np.minimum(rows, len(self.ids) - 1)
-        if order is not None:
-            rows = order[rows]
-        return rows, self.ids[rows] == wanted
+        by_row = self.by_row.without(removed).with_ids(new)
+        return PointIds(by_row, retired, next_id)
 
 
 def checked_points(values: object, dimensions: int) -> np.ndarray:

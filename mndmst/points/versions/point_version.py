@@ -144,7 +144,7 @@ class PointVersion:
         removed = np.empty(0, np.int64)
         if remove is not None:
             rows = self.point_ids.rows_of(remove, "remove")
-            removed = self.ids[rows]
+            removed = self.point_ids.by_row.at(rows)
         points = self.points[:0]
         if insert is not None:
             points = checked_points(insert, self.points.shape[1])

@@ -62,7 +62,7 @@ from ..clusters.prediction_file import REMAKE, StoredModel
 from ..devices.point_products import NO_POSITION
 from ..pairwise_forest import check_forest
 from ..point_forest import PointForest
-from .point_batch import IdSet, PointIds
+from .point_batch import IdSet, PointIds, RowIds
 from .point_version import ForestRule, PointVersion
 from .user_ids import UserIds
 
@@ -167,7 +167,7 @@ class StoredVersion:
             neighbours,
         )
         # Points get the next numbers, so no removed one can be given again
-        point_ids = PointIds(numbers, IdSet.of(numbers[:0]), next_point)
+        point_ids = PointIds(RowIds.of(numbers), IdSet.of(numbers[:0]), next_point)
         number = count_attribute(file, "point_version")
         return cls(
             rule,
@@ -259,9 +259,12 @@ class ChangedClusters:
         `removed` are rows of the model; `user_ids` are those of all points.
         """
         clusters = clusters_of(after.point_forest, rule, after.rule.threads)
-        ranks = user_ids.ranks_of(after.ids)
+
+        def ranks_at(rows: np.ndarray) -> np.ndarray:
+            return user_ids.ranks_of(after.point_ids.by_row.at(rows))
+
         old = np.maximum(model.labels, -1)  # a file may have other codes of noise
-        labels = ChangedLabels(old, removed, clusters.flat.labels, ranks)
+        labels = ChangedLabels(old, removed, clusters.flat.labels, ranks_at)
         numbers, events = renumbered(model.numbers, labels, after.number)
         return cls(after, model.coordinates, user_ids, clusters, numbers, events)
 

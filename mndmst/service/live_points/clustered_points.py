@@ -39,9 +39,9 @@ class ClusterTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns."""
-        columns = self.point_ids.ids, self.clusters, self.probabilities
-        return sum(column.nbytes for column in columns)
+        """Bytes of the columns, and of the ids as runs."""
+        ids = self.point_ids.by_row.nbytes
+        return ids + self.clusters.nbytes + self.probabilities.nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class ClusteredPoints:
                 f"neighbours: count is {count}, but there are {present:,} points"
             )
         distances, rows = self._training.search.nearest(points, count)
-        return NearestIds(self.points.ids[rows], distances)
+        return NearestIds(self.points.point_ids.by_row.at(rows), distances)
 
     @property
     def _training(self) -> TrainingPoints:

@@ -20,7 +20,7 @@ from ...points.clusters.cluster_numbers import ClusterNumbers
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS
 from ...points.point_files import LARGEST
-from ...points.versions.point_batch import IdSet, PointBatch, PointIds
+from ...points.versions.point_batch import IdSet, PointBatch, PointIds, RowIds
 from ..journal import JournalKind
 from ..records import HEADER_BYTES, MAGIC, UUID_BYTES, RecordReader, header, record
 
@@ -248,7 +248,7 @@ def read_snapshot(path: Path, version: int) -> PointSnapshot:
         except ValueError as error:
             raise _damaged(path, str(error)) from error
     retired = columns["retired"]
-    ids = PointIds(columns["ids"], IdSet.of(retired), next_id)
+    ids = PointIds(RowIds.of(columns["ids"]), IdSet.of(retired), next_id)
     snapshot = PointSnapshot(
         uuid, ids, columns["points"], columns["clusters"], next_number, options
     )
@@ -260,10 +260,11 @@ def read_snapshot(path: Path, version: int) -> PointSnapshot:
 def _is_consistent(snapshot: PointSnapshot, retired: np.ndarray) -> bool:
     """Return whether a snapshot can be one of `write_snapshot`."""
     ids, points, clusters = snapshot.ids, snapshot.points, snapshot.clusters
-    used = np.sort(np.append(ids.ids, retired))
+    present = ids.ids
+    used = np.sort(np.append(present, retired))
     return bool(
         points.size
-        and len(ids.ids) == len(clusters) == len(points)
+        and len(present) == len(clusters) == len(points)
         and (np.diff(used, prepend=-1) > 0).all()  # from 0 on, each given once
         and used[-1] < ids.next_id
         and (np.diff(retired) > 0).all()

@@ -223,11 +223,13 @@ class ServedPoints(ServedVersions[PointsChange, MadePoints]):
         version = request["version"]
         if request["table"] == "labels":
             table = self._table(version)
-            given = [table.point_ids.ids, table.clusters, table.probabilities]
             nbytes, what = LABEL_BYTES * len(table.clusters), f"labels of {self.name}"
-            return self._memory.hold_table(
-                nbytes, what, lambda: arrow.table(given, schema=schema)
-            )
+
+            def labels() -> "pyarrow.Table":
+                given = [table.point_ids.ids, table.clusters, table.probabilities]
+                return arrow.table(given, schema=schema)
+
+            return self._memory.hold_table(nbytes, what, labels)
         if request["table"] in WHOLE:
             columns = _columns(self._held(version), request["table"])
             return self._memory.hold_table(

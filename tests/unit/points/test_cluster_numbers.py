@@ -38,7 +38,7 @@ def changed(old: LabelledPoints, new: LabelledPoints) -> ChangedLabels:
     ids = np.append(old.ids[stays], new.ids[came])
     order = np.argsort(new.ids)
     rows = order[np.searchsorted(new.ids, ids, sorter=order)]
-    return ChangedLabels(old.labels, np.flatnonzero(~stays), new.labels[rows], ids)
+    return ChangedLabels(old.labels, np.flatnonzero(~stays), new.labels[rows], ids.take)
 
 
 def told(events: list[ClusterEvent]) -> list[str]:

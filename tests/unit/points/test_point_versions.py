@@ -9,7 +9,7 @@ from mndmst.host.errors import InputError
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
 from mndmst.points.versions import followed_forest, forest_change, point_parts
-from mndmst.points.versions.point_batch import IdSet
+from mndmst.points.versions.point_batch import IdSet, RowIds
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 from mndmst.points.versions.product_part import ProductPart
 
@@ -60,12 +60,36 @@ def test_removed_ids_are_kept_as_ranges():
     assert len(removed.with_ids(ids[160:]).first) == 1
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_ids_by_row_are_kept_as_runs(seed):
+    random = np.random.default_rng(seed)
+    unused = np.arange(400)
+    if seed % 2:
+        random.shuffle(unused)
+    ids, by_row = unused[:0], RowIds.of(unused[:0])
+    for _ in range(30):
+        gone = random.permutation(len(ids))[: random.integers(0, 12)]
+        new = random.integers(0, 12)
+        expected = np.append(np.delete(ids, gone), unused[:new])
+        by_row = by_row.without(gone).with_ids(unused[:new])
+        ids, unused = expected, unused[new:]
+        assert by_row.all().tolist() == ids.tolist()
+        rows = random.permutation(len(ids))
+        assert by_row.at(rows).tolist() == ids[rows].tolist()
+        found, present = by_row.find(np.arange(-1, 401))
+        assert present.tolist() == np.isin(np.arange(-1, 401), ids).tolist()
+        assert ids[found[present]].tolist() == np.arange(-1, 401)[present].tolist()
+        runs = np.count_nonzero(np.diff(ids, prepend=-9) != 1)
+        assert runs <= len(by_row.row) <= (len(ids) if seed % 2 else runs)
+
+
 def test_ids_of_points_that_expire_are_one_range():
     version = PointVersion.first(SQUARE, ForestRule())
     for oldest in range(9):
         version = version.changed(version.check(remove=[oldest], insert=[[oldest, 3]]))
     assert version.ids.tolist() == [9, 10, 11, 12]
     assert (version.point_ids.retired.first, version.point_ids.retired.end) == (0, 9)
+    assert (version.point_ids.by_row.row, version.point_ids.by_row.id) == (0, 9)
     with pytest.raises(InputError, match=r"id 4 is not .*, it was removed"):
         version.check(remove=[4])
     with pytest.raises(InputError, match="id 8 was given before"):
