@@ -423,9 +423,9 @@ core_dist_n_jobs, prediction_data
         Fitted attributes become those of the present points: the points that stay, in
         their order, then the new ones. They equal those of `fit`, except that clusters
         keep their numbers. `events_` lists births, deaths, splits and merges of
-        clusters. A batch of at most 1 / 256 of the points, or 1 / 32 where the host
-        searches by products, takes a fraction of the time of `fit`; where the metric
-        compares all pairs, each batch takes that time.
+        clusters. A batch of at most 1 / 256 of the points, or 1 / 64 where a device
+        searches by products and 1 / 32 where the host does, takes a fraction of the
+        time of `fit`; where the metric compares all pairs, each batch takes that time.
 
         Parameters of the clusters may have changed since the last version, such as
         `min_cluster_size` by `set_params`; without points, `update` applies them to the

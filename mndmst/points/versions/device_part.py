@@ -68,6 +68,7 @@ class DevicePart:
     listed: int  # the most neighbours that a search lists
     point: np.ndarray
     resident: ResidentPoints
+    each: np.ndarray  # uint32, on the device: all positions
     least: np.ndarray  # float64: infinite for removed points, else 0
     columns: RoundColumns | None = None  # during rounds
 
@@ -82,7 +83,8 @@ class DevicePart:
         arrays = PointArrays(values, points.largest, points.length, point, point)
         with _refusals():
             resident = searches_on(kind).make_resident_points(arrays, listed)
-        return cls(metric, listed, point, resident, np.zeros(len(point)))
+            each = resident.upload(np.arange(len(point), dtype=np.uint32))
+        return cls(metric, listed, point, resident, each, np.zeros(len(point)))
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -125,18 +127,18 @@ class DevicePart:
         self, queries: np.ndarray, k: int, least: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest points of which `least` is finite."""
-        vertex = np.zeros(len(self.point), np.uint32)
-        none = np.full(1, -1.0)
-        columns = PairColumns(vertex, least, np.zeros(1, np.uint32), none, none)
         with _refusals():
+            least = self.resident.upload(least)
+            columns = PairColumns(self.each, least, self.each, least, least)
             return self.resident.nearest_to(queries, columns, k)
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> PointPairs | None:
         """See `PointPart`."""
-        each = np.arange(len(self.point), dtype=np.uint32)
-        columns = PairColumns(each, self.least, each, np.zeros(len(each)), reach)
+        with _refusals():
+            least = self.resident.upload(self.least)
+        columns = PairColumns(self.each, least, self.each, least, reach)
         no_bound = np.full(len(points), -1.0)
         rows = PairRows(points, no_bound, np.full(len(points), NO_POSITION))
         found = [(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))]

@@ -64,8 +64,10 @@ from .point_parts import TreePart
 from .positioned_points import PositionedPoints, group_starts
 
 # After a batch of more than this fraction of the points (1 / 256) a fresh search takes
-# less time on two cores; of points in products, after more than 1 / 32.
-LARGEST_SHARE, LARGEST_SHARE_OF_PRODUCTS = 256, 32
+# less time on two cores; of points in products, after more than 1 / 32, and of points
+# on a device, after more than 1 / 64.
+LARGEST_SHARE = 256
+LARGEST_SHARES = {"product": 32, "device": 64}
 # A part has at least this many times the points of the next one.
 PART_RATIO = 4
 # Expected points, in times of the core distance's, of a ball in which a new point lists
@@ -82,9 +84,7 @@ def pays(batch: int, points: int, search: str) -> bool:
 
     `search` is the `PointForest.search` of the points before the batch.
     """
-    share = LARGEST_SHARE
-    if search == "product":
-        share = min(share, LARGEST_SHARE_OF_PRODUCTS)
+    share = min(LARGEST_SHARE, LARGEST_SHARES.get(search, LARGEST_SHARE))
     return points > LEAST_POINTS and share * batch <= points
 
 
