@@ -56,6 +56,7 @@ compared with one threshold.
 
 import math
 from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -583,17 +584,27 @@ class HostProducts:
     def pair_tiles(
         self, rounded: np.ndarray, rows: np.ndarray, columns: np.ndarray
     ) -> Iterator[PairTile]:
-        """Multiply some rounded points, named by `rows`, with those at `columns`."""
-        buffer = np.empty(min(ROWS, len(rows)) * min(COLUMNS, len(columns)), np.float32)
-        for first in range(0, len(rows), ROWS):
-            some_rows = rows[first : first + ROWS]
-            block = rounded[some_rows]
-            for column in range(0, len(columns), COLUMNS):
-                some = columns[column : column + COLUMNS]
-                consecutive = slice(some[0], some[-1] + 1)
-                copied = some[-1] - some[0] + 1 > len(some)
-                others = self.points[some if copied else consecutive]
-                yield PairTile(self._multiply(block, others, buffer), some_rows, some)
+        """Multiply some rounded points, named by `rows`, with those at `columns`.
+
+        A tile is valid until the next one of these products.
+        """
+        copied, buffer = self._pair_buffers
+        for column in range(0, len(columns), COLUMNS):
+            some = columns[column : column + COLUMNS]
+            others = copied[: len(some)]
+            ranges = self.threads.ranges(len(some), PIECE)
+            self.threads.map(partial(_copy, self.points, some, others), ranges)
+            for first in range(0, len(rows), ROWS):
+                some_rows = rows[first : first + ROWS]
+                product = self._multiply(rounded[some_rows], others, buffer)
+                yield PairTile(product, some_rows, some)
+
+    @cached_property
+    def _pair_buffers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Memory of the columns and of the products of a tile."""
+        columns = min(COLUMNS, len(self.points))
+        copied = np.empty((columns, self.points.shape[1]), np.float32)
+        return copied, np.empty(ROWS * columns, np.float32)
 
     def _multiply(
         self, block: np.ndarray, others: np.ndarray, buffer: np.ndarray
@@ -612,6 +623,14 @@ class HostProducts:
         with one_blas_thread():
             self.threads.map(fill, [(*r, *c) for r in rows for c in columns])
         return product
+
+
+def _copy(
+    points: np.ndarray, positions: np.ndarray, out: np.ndarray, begin: int, end: int
+) -> None:
+    """Copy points to [begin, end) of `out`, in a third of the time of an index."""
+    some = positions[begin:end]
+    np.take(points, some, axis=0, out=out[begin:end], mode="clip")
 
 
 def _progress(rows: int, count: int) -> int:

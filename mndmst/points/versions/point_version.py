@@ -207,9 +207,11 @@ def _changed_points(
     kind = np.result_type(points, inserted) if len(inserted) else points.dtype
     changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
     changed[len(kept) :] = inserted
+    points = points.astype(kind, copy=False)
 
     def copy(begin: int, end: int) -> None:
-        changed[begin:end] = points[kept[begin:end]]
+        # Without a temporary copy, unlike an index
+        np.take(points, kept[begin:end], axis=0, out=changed[begin:end], mode="clip")
 
     begins = range(0, len(kept), COPIED)
     ranges = [(begin, min(begin + COPIED, len(kept))) for begin in begins]

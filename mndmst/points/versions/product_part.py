@@ -21,7 +21,13 @@ from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, fill_lists
 from ..metrics import prepared
 from ..point_forest import neighbours_to_list
-from ..search.product_search import ROWS, HostProducts, RoundedPoints, random_order
+from ..search.product_search import (
+    COLUMNS,
+    ROWS,
+    HostProducts,
+    RoundedPoints,
+    random_order,
+)
 from ..search.search_steps import no_report
 from .point_parts import PointPairs, SourceSearch
 
@@ -193,8 +199,7 @@ class ProductPart:
         products = self.products(threads)
         queries, rounded = products.queries(sources.points, sources.point)
 
-        def improve(rows: np.ndarray, within: np.ndarray) -> None:
-            columns = np.flatnonzero(within).astype(np.uint32)
+        def improve(rows: np.ndarray, columns: np.ndarray) -> None:
             for tile in products.pair_tiles(rounded, rows, columns):
                 improve_by_products(
                     tile,
@@ -209,20 +214,28 @@ class ProductPart:
                 )
 
         bound = first.weight[component]
-        order = np.argsort(bound, kind="stable").astype(np.uint32)
-        order = order[complete[order] <= bound[order]]
-        for begin in range(0, len(order), ROWS):
-            rows = order[begin : begin + ROWS]
-            within = lower_bound <= bound[rows[-1]]
-            own = component[rows]
-            if own.min() == own.max():
-                within &= of_position != own[0]
-            improve(rows, within)
+        rows = np.flatnonzero(complete <= bound).astype(np.uint32)
+        within = lower_bound <= bound[rows].max(initial=-np.inf)
+        own = component[rows]
+        if len(own) and own.min() == own.max():
+            within &= of_position != own[0]
+        columns = np.flatnonzero(within).astype(np.uint32)
+        # Ascending, so that a row within a smaller bound is in the first tiles alone
+        columns = columns[np.argsort(lower_bound[columns])]
+        for begin in range(0, len(columns), COLUMNS):
+            some = columns[begin : begin + COLUMNS]
+            bound = first.weight[component[rows]]
+            least = np.maximum(complete[rows], lower_bound[some[0]])
+            rows = rows[least <= bound]
+            if len(rows) == 0:
+                break
+            improve(rows, some)
         if search.both:
             bound = first.weight[of_position]
             within = lower_bound <= bound
             most = bound[within].max(initial=-np.inf)
-            improve(np.flatnonzero(complete <= most).astype(np.uint32), within)
+            rows = np.flatnonzero(complete <= most).astype(np.uint32)
+            improve(rows, np.flatnonzero(within).astype(np.uint32))
 
     def products(self, threads: Threads) -> HostProducts:
         """Return the points as a search takes them."""
