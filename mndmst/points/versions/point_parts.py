@@ -141,7 +141,7 @@ class PointPart(Protocol):
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search, cheap, small = "tree", 1 << 12, 0
+    search, cheap, small = "tree", 1 << 12, 1 << 10
 
     def __init__(self, tree: PointTree, metric: str) -> None:
         self.tree, self.point, self.metric = tree, tree.point, metric

@@ -44,7 +44,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search, cheap, small = "product", 1 << 7, 0
+    search, cheap, small = "product", 1 << 7, 1 << 10
     metric: str
     point: np.ndarray
     exact: PointArrays  # numbers are the version's rows
