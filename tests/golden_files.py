@@ -1,8 +1,9 @@
 """Write the golden files: one small file of each kind, as this version writes it.
 
 `python tests/golden_files.py` replaces them in tests/data/golden, with `names` only the
-list of public names. Every later version 1 must read them and have these names, so none
-is replaced after version 1.0; a release may add files. The files name no host.
+list of public names, and with `predictions` only the predictions of the golden model.
+Every later version 1 must read them and have these names, so none is replaced after
+version 1.0; a release may add files. The files name no host.
 """
 
 import inspect
@@ -16,12 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 from services import served
 
 import mndmst
 from mndmst.__main__ import main
 from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parser
+from mndmst.points.clusters.prediction_file import StoredModel
 from mndmst.points.point_files import example_points
 from mndmst.service.client import Graph, Service
 from mndmst.service.points_client import Points
@@ -146,6 +149,18 @@ def write_results() -> None:
     change_model(Path("changed.h5").absolute())
 
 
+def predictions(model: Path) -> list[list[float]]:
+    """Return the label and the probability that a model predicts for each new point."""
+    found = StoredModel.read(model).predict(POINTS + 0.01, model)
+    return [[*pair] for pair in np.column_stack([found.labels, found.probabilities])]
+
+
+def write_predictions() -> None:
+    """Write the predictions of the golden model, with all digits."""
+    told = predictions(GOLDEN / "model.h5")
+    (GOLDEN / "predictions.json").write_text(json.dumps(told) + "\n")
+
+
 def write_journal() -> None:
     """Run a service that writes snapshots, and batches behind them."""
     here = Path.cwd()
@@ -167,12 +182,13 @@ def write_journal() -> None:
         lease.unlink()
 
 
-def python_names() -> dict[str, list[str]]:
+def python_names() -> dict[str, dict[str, str]]:
     """Return the parameters of each public function, class and method by its name.
 
-    Classes are also those of the objects that `connect` leads to.
+    Classes are also those of the objects that `connect` leads to. Attributes have no
+    parameters.
     """
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     public = {name: getattr(mndmst, name) for name in mndmst.__all__}
     public |= {each.__name__: each for each in (Service, Graph, Points)}
     for name, value in sorted(public.items()):
@@ -180,18 +196,30 @@ def python_names() -> dict[str, list[str]]:
             continue
         found[name] = parameters_of(value)
         own = [c for c in getattr(value, "__mro__", ()) if "mndmst" in c.__module__]
-        for method in sorted({key for c in own for key in vars(c)}):
-            if not method.startswith("_"):
-                found[f"{name}.{method}"] = parameters_of(getattr(value, method))
+        fields = {key for c in own for key in getattr(c, "__annotations__", ())}
+        if value is mndmst.HDBSCAN:
+            fields |= vars(value(LEAST).fit(POINTS)).keys()
+        for member in sorted(fields.union(*map(vars, own))):
+            if not member.startswith("_"):
+                given = getattr(value, member, None)
+                found[f"{name}.{member}"] = parameters_of(given)
     return found
 
 
-def parameters_of(value: object) -> list[str]:
-    """Return the parameters of a function, or of the constructor of a class."""
+def parameters_of(value: object) -> dict[str, str]:
+    """Return the parameters of a function, or of the constructor of a class.
+
+    The text of each says whether it is required, and given by position or by keyword.
+    """
     is_error = inspect.isclass(value) and issubclass(value, Exception)
     if not callable(value) or is_error:
-        return []
-    return [name for name in inspect.signature(value).parameters if name != "self"]
+        return {}
+    found = {}
+    for name, parameter in inspect.signature(value).parameters.items():
+        if name != "self" and not name.startswith("_"):
+            need = "required" if parameter.default is parameter.empty else "optional"
+            found[name] = f"{need} {parameter.kind.description}"
+    return found
 
 
 def options_of_commands() -> dict[str, list[str]]:
@@ -242,6 +270,7 @@ def write_golden_files() -> None:
         for file in folder.glob("*.h5"):
             shutil.copyfile(file, GOLDEN / file.name)
         write_names()
+        write_predictions()
     finally:
         shutil.rmtree(folder)
 
@@ -249,5 +278,7 @@ def write_golden_files() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["names"]:
         write_names()
+    elif sys.argv[1:] == ["predictions"]:
+        write_predictions()
     else:
         write_golden_files()

@@ -171,7 +171,7 @@ def reader(
     version of the format; ValueError, which says how, if its header is damaged.
     """
     file.seek(0)
-    _check_version(path, file.readline(2 * HEADER_BYTES))
+    check_version(path, file.readline(2 * HEADER_BYTES))
     file.seek(0)
     line = file.read(HEADER_BYTES)
     end = len(MAGIC) + UUID_BYTES
@@ -183,7 +183,7 @@ def reader(
     return RecordReader(path, file, version)
 
 
-def _check_version(path: Path, line: bytes) -> None:
+def check_version(path: Path, line: bytes) -> None:
     """Refuse the whole header of another version of the format."""
     facts, _, total = line.rpartition(b" ")
     words = facts.split(b" ")

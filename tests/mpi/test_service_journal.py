@@ -10,8 +10,18 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from golden_files import GOLDEN, LATER, OLD, POINTS, SERVED_POINTS, write_points
+from golden_files import (
+    GOLDEN,
+    KILOMETRES,
+    LATER,
+    OLD,
+    POINTS,
+    SERVED_POINTS,
+    TOWNS,
+    write_points,
+)
 from graphs import simple_path, write_graph
+from oracle import kruskal
 from processes import finish, python, start
 from services import Served, served
 
@@ -88,6 +98,21 @@ def test_a_service_continues_the_journals_of_version_1_0(tmp_path: Path) -> None
             sizes = np.unique(file["labels"][:], return_counts=True)[1]
         found = Counter(labels["cluster"].to_pylist())
         assert sorted(found.values()) == sorted(sizes.tolist())
+
+
+def test_a_service_solves_by_a_column_of_version_1_0(tmp_path: Path) -> None:
+    golden = tmp_path / "golden"
+    shutil.copytree(GOLDEN, golden)
+    names = sorted({name for edge in TOWNS for name in edge[:2]})
+    src, dst = (np.array([names.index(edge[k]) for edge in TOWNS]) for k in (0, 1))
+    expected = kruskal(len(names), src, dst, np.array(KILOMETRES))
+    with (
+        served(tmp_path, 2, golden / "towns", "-q") as service,
+        service.connect() as client,
+    ):
+        forest = client["towns"].solve("kilometres")
+        assert forest.total_weight == expected.total
+        assert forest.digest == expected.digest
 
 
 def test_a_batch_that_does_not_fit_the_graph(

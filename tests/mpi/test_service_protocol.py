@@ -25,6 +25,7 @@ from pyarrow import flight
 
 from mndmst.service.client import connect
 from mndmst.service.connection import ServiceError
+from mndmst.service.protocol import PROTOCOL
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -40,6 +41,12 @@ def service(tmp_path_factory: pytest.TempPathFactory):
         yield service
         with service.connect() as client:  # nothing has harmed it
             assert len(client["g"].forest) == N - 1
+
+
+def test_the_service_tells_its_protocol(service: Served) -> None:
+    client, options = raw(service)
+    (answer,) = client.do_action(flight.Action("list", b""), options)
+    assert json.loads(answer.body.to_pybytes())["protocol"] == PROTOCOL
 
 
 def test_every_call_needs_the_token(service: Served) -> None:

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import tomllib
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,52 @@ def test_the_places_of_checks_exist() -> None:
     assert [name for name in named if not (ROOT / "mndmst" / name).exists()] == []
 
 
-def is_subsequence(few: list[str], many: list[str]) -> bool:
-    rest = iter(many)
-    return all(name in rest for name in few)
+def broken_calls(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """Return the parameters for which a call that was valid before is not so now."""
+
+    def positional(parameters: dict[str, str]) -> list[str]:
+        return [name for name, kind in parameters.items() if "positional or" in kind]
+
+    gone = before.keys() - now.keys()
+    required = {name for name in now if now[name].startswith("required")}
+    required -= {name for name in now if "variadic" in now[name]}
+    newly = {n for n in required if before.get(n, "optional").startswith("optional")}
+    moved = [
+        name
+        for name, other in zip_longest(positional(before), positional(now))
+        if name is not None and name != other
+    ]
+    return sorted({*gone, *newly, *moved})
+
+
+@pytest.mark.parametrize(
+    ("now", "broken"),
+    [
+        ({"a": "required", "b": "optional"}, []),
+        ({"a": "required", "b": "optional", "c": "optional"}, []),
+        ({"a": "optional", "b": "optional"}, []),
+        ({"a": "required"}, ["b"]),
+        ({"a": "required", "c": "optional", "b": "optional"}, ["b"]),
+        ({"b": "optional", "a": "required"}, ["a", "b"]),
+        ({"a": "required", "b": "required"}, ["b"]),
+        ({"a": "required", "b": "optional", "c": "required"}, ["c"]),
+    ],
+)
+def test_changes_that_break_calls_are_found(
+    now: dict[str, str], broken: list[str]
+) -> None:
+    given = {"a": "required", "b": "optional"}
+    before, after = (
+        {name: f"{kind} positional or keyword" for name, kind in parameters.items()}
+        for parameters in (given, now)
+    )
+    assert broken_calls(before, after) == broken
+
+
+def test_a_positional_parameter_does_not_become_one_by_keyword() -> None:
+    before = {"a": "optional positional or keyword"}
+    assert broken_calls(before, {"a": "optional keyword-only"}) == ["a"]
+    assert broken_calls({"a": "optional keyword-only"}, before) == []
 
 
 def promised(kind: str) -> dict[str, Any]:
@@ -83,7 +127,18 @@ def test_python_names_of_this_major_version_stay() -> None:
     present = python_names()
     for name, parameters in promised("python").items():
         assert name in present, f"{name}: {ADVICE}"
-        assert is_subsequence(parameters, present[name]), f"{name}: {ADVICE}"
+        broken = broken_calls(parameters, present[name])
+        assert broken == [], f"{name} {broken}: {ADVICE}"
+
+
+def test_the_page_lists_the_deprecated_names() -> None:
+    """The first name that warns changes the row of the page."""
+    warning = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "mndmst").rglob("*.py")
+        if "FutureWarning" in path.read_text("utf-8")
+    }
+    assert (warning == set()) == ("No name is deprecated now" in PAGE), warning
 
 
 def test_commands_and_options_of_this_major_version_stay() -> None:

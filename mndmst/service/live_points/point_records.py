@@ -22,7 +22,15 @@ from ...points.metrics import METRICS
 from ...points.point_files import LARGEST
 from ...points.versions.point_batch import IdSet, PointBatch, PointIds, RowIds
 from ..journal import JournalKind
-from ..records import HEADER_BYTES, MAGIC, UUID_BYTES, RecordReader, header, record
+from ..records import (
+    HEADER_BYTES,
+    MAGIC,
+    UUID_BYTES,
+    RecordReader,
+    check_version,
+    header,
+    record,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -233,7 +241,8 @@ def write_snapshot(path: Path, version: int, snapshot: PointSnapshot) -> None:
 def read_snapshot(path: Path, version: int) -> PointSnapshot:
     """Return the snapshot of a version; raise InputError if the file is damaged."""
     with reading(path, "restore it from a copy"), opened(path) as file:
-        line = file.read(HEADER_BYTES)
+        line = file.readline(2 * HEADER_BYTES)
+        check_version(path, line)
         uuid = line[len(MAGIC) :][:UUID_BYTES].decode(errors="replace").strip()
         try:
             body = RecordReader(path, file, version - 1).next()

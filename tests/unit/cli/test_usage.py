@@ -159,6 +159,17 @@ def test_help_goes_to_standard_output_and_has_the_usage():
     assert run.stdout.startswith("usage: mndmst solve") and run.stderr == ""
 
 
+def test_a_command_that_fails_has_status_1(tmp_path: Path) -> None:
+    for words, status in ([["info", tmp_path / "none"], 1], [["--version"], 0]):
+        run = subprocess.run(
+            [sys.executable, "-m", "mndmst", *words], env=environment(),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert run.returncode == status
+        assert run.stderr.startswith("mndmst: error: ") == bool(status)
+        assert run.stderr.count("\n") == status
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--help", "--version", "client --help"])
 def test_help_that_cannot_be_written_is_an_error(words: str, unbuffered: str) -> None:

@@ -42,6 +42,10 @@ HARMLESS = {
         (errors.ConfigError, (ValueError,)),
         (errors.ConfigTypeError, (errors.ConfigError, ValueError, TypeError)),
         (errors.MissingExtraError, (ImportError,)),
+        (errors.OutputError, ()),
+        (errors.StoppedError, ()),
+        (mndmst.ServiceError, ()),
+        (mndmst.OtherVersionError, (mndmst.ServiceError,)),
     ],
 )
 def test_errors_are_also_those_of_python(

@@ -25,6 +25,8 @@ from golden_files import (
     SHARED,
     TOWNS,
     change_model,
+    predictions,
+    write_points,
 )
 from oracle import kruskal, maximum_kruskal, smallest_of_trees
 from processes import ROOT
@@ -101,6 +103,14 @@ def test_a_graph_made_again_has_its_uuid(golden: Path) -> None:
     assert open_graph(golden / "again").uuid == open_graph(golden / "towns").uuid
 
 
+def test_a_renumbered_graph_made_again_has_its_uuid(golden: Path) -> None:
+    edges = "".join(f"a {v} {u} {w}\n" for u, v, w in SHARED)
+    (golden / "again.gr").write_text(f"p sp 6 {len(SHARED)}\n{edges}")
+    options = ("--parts", 1, "--maximum", "--reorder", "degree")
+    run("partition", golden / "again.gr", golden / "again", *options, "--symmetrize")
+    assert open_graph(golden / "again").uuid == open_graph(golden / "shared").uuid
+
+
 def test_a_column_of_weights(golden: Path) -> None:
     order = np.lexsort((np.maximum(SRC, DST), np.minimum(SRC, DST)))
     (column,) = find_columns(open_graph(golden / "towns")).values()
@@ -116,7 +126,20 @@ def test_a_forest_with_labels(golden: Path) -> None:
     expected = zip(answer.src, answer.dst, answer.weight.tolist(), strict=True)
     named = [(NAMES[u], NAMES[v], w) for u, v, w in expected]
     assert table(golden / "forest.csv") == in_order(tuple(named))
-    assert describe(golden / "towns.forest.h5")["labels"]
+    facts = describe(golden / "towns.forest.h5")
+    assert facts["labels"] and facts["digest"] == answer.digest
+
+
+def test_a_forest_is_updated(golden: Path) -> None:
+    changes = golden / "changes.csv"
+    changes.write_text("op,src,dst,weight\ninsert,Lübeck,Köln,500\n", "utf-8")
+    given = golden / "towns", golden / "towns.forest.h5", changes
+    run("update", *given, "-o", golden / "forest.csv")
+    answer = kruskal(len(NAMES), SRC, DST, WEIGHT)
+    before = zip(answer.src, answer.dst, answer.weight.tolist(), strict=True)
+    named = [(NAMES[u], NAMES[v], w) for u, v, w in before]
+    inserted = ("Lübeck", "Köln", 500.0)
+    assert table(golden / "forest.csv") == in_order((*named, inserted))
 
 
 def test_labels_of_components(golden: Path) -> None:
@@ -143,6 +166,8 @@ def test_a_cluster_model_predicts(golden: Path) -> None:
     found = model.predict(POINTS + 0.01, Path("new points"))
     assert found.labels.tolist() == labels.tolist()
     assert found.probabilities.tolist() == probabilities.tolist()
+    before = json.loads((golden / "predictions.json").read_text())
+    assert predictions(golden / "model.h5") == before
 
 
 def test_a_cluster_model_goes_on(golden: Path) -> None:
@@ -179,6 +204,34 @@ def test_a_checkpoint_is_resumed(
         describe(golden / name)["digest"] for name in ("resumed.h5", "towns.forest.h5")
     ]
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("components towns", "n m components largest digest seconds"),
+        ("partition towns.csv again", "n m weights parts uuid"),
+        ("cluster towns.forest.h5 --count 3", "n clusters noise"),
+        ("hdbscan points.csv", "n clusters noise exact search seconds peak_mib"),
+        (
+            "linkage points.csv",
+            "n edges trees weight digest exact search seconds peak_mib",
+        ),
+    ],
+)
+def test_results_have_the_words_of_version_1_0(
+    tmp_path: Path, words: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
+    with chdir(tmp_path):
+        write_points(Path("points.csv"), range(len(POINTS)))
+        run("convert", "towns", "towns.csv")
+        capsys.readouterr()
+        run(*words.split(), *["-o", "out.h5"] * (not words.startswith("partition")))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("RESULT ")
+    found = [word.partition("=")[0] for word in line.split()[1:]]
+    assert set(expected.split()) <= set(found)
 
 
 def test_a_journal_and_its_snapshot(golden: Path) -> None:
@@ -319,6 +372,7 @@ def test_another_number_of_a_checkpoint_or_journal_is_refused(tmp_path: Path) ->
     import zlib
 
     from mndmst.service.journal import Journal
+    from mndmst.service.live_points.point_records import read_snapshot
     from mndmst.service.served_graph import GRAPH_JOURNAL
 
     folder = tmp_path / "golden"
@@ -334,6 +388,12 @@ def test_another_number_of_a_checkpoint_or_journal_is_refused(tmp_path: Path) ->
         pytest.raises(InputError, match="has version '3' of its format"),
     ):
         journal.open(start.version, open_graph(start.path).uuid)
+    (snapshot,) = folder.glob("journal/pings/snapshot-1-*")
+    line, _, rest = snapshot.read_bytes().partition(b"\n")
+    facts = line.rpartition(b" ")[0].replace(b"journal 2 ", b"journal 3 ")
+    snapshot.write_bytes(b"%s %08x\n%s" % (facts, zlib.crc32(facts), rest))
+    with pytest.raises(InputError, match="has version '3' of its format"):
+        read_snapshot(snapshot, 1)
     manifest = folder / "checkpoint/mndmst-checkpoint.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 2}))
     with pytest.raises(InputError, match="version 2"):
