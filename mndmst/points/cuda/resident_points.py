@@ -154,9 +154,9 @@ class CudaResidentPoints:
             listed = int(within["count"].get()[0])
             if listed > capacity:
                 return None
-            pairs = within["rows"][:listed], within["positions"][:listed]
-            square = self._squares(queries.arrays, *pairs)
-            return PairsWithin(*map(products.download, (*pairs, square)))
+            row, position = within["rows"][:listed], within["positions"][:listed]
+            square = self._squares(queries.arrays, row, position)
+            return PairsWithin(*map(products.download, (row, position, square)))
 
     def _squares(
         self, queries: PointArrays, rows: cupy.ndarray, positions: cupy.ndarray

@@ -14,6 +14,14 @@ def test_results_are_in_the_order_of_the_calls() -> None:
     assert Threads(3).map(pow, calls) == [number**2 for number in range(100)]
 
 
+def test_a_call_that_begins_runs_beside_its_caller_or_at_once() -> None:
+    both = threading.Barrier(2)
+    begun = Threads(2).start(both.wait)
+    both.wait(9)
+    assert begun.result(9) in (0, 1)
+    assert Threads(1).start(threading.get_ident).result() == threading.get_ident()
+
+
 def test_no_more_calls_run_at_once_than_threads() -> None:
     # Six calls that wait for each other start six threads, which then are idle.
     Threads(6).map(threading.Barrier(6).wait, [()] * 6)

@@ -146,3 +146,40 @@ def test_versions_share_the_device_and_copies_leave_it(device):
     after = version.changed(version.check([4], points[:1] / 3))
     assert after.followed is None
     check(after)
+
+
+def test_small_new_parts_become_one(device, monkeypatch):
+    points = np.random.default_rng(6).normal(size=(900, 4))
+    version = PointVersion.first(points, ForestRule(min_samples=3))
+    batches = [([], points[:count] / 3) for count in (16, 2, 1)]
+    apart = follow(version, [])
+    with monkeypatch.context() as without:
+        without.setattr(device_part.DevicePart, "small", 0)
+        apart = follow(apart, batches)
+    assert [len(part.point) for part in apart.followed.parts] == [900, 16, 3]
+    together = follow(version, batches)
+    assert [len(part.point) for part in together.followed.parts] == [900, 19]
+
+
+@pytest.mark.parametrize("bounding", [1, 1 << 10])
+def test_components_without_an_edge_get_one_from_some_points(
+    device, monkeypatch, bounding
+):
+    """Three far clusters lose the points between them."""
+    monkeypatch.setattr(device_part, "BOUNDING", bounding)
+    counts, nearest = [], device_part.DevicePart._nearest
+
+    def count(self, queries, k, least):
+        if k == 1:
+            counts.append(len(queries))
+        return nearest(self, queries, k, least)
+
+    monkeypatch.setattr(device_part.DevicePart, "_nearest", count)
+    random = np.random.default_rng(8)
+    far = np.eye(3, 6) * 90
+    points = np.repeat([*far, far[:2].mean(0), far[1:].mean(0)], [250] * 3 + [4] * 2, 0)
+    points += random.normal(size=points.shape)
+    version = PointVersion.first(points, ForestRule(min_samples=2))
+    follow(version, [(range(750, 758), points[:9] / 2)])
+    assert counts
+    assert max(counts) <= max(3, bounding)
