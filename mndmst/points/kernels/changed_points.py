@@ -91,6 +91,26 @@ def _load_point(points, i, block):
 
 
 @kernel
+def copy_coordinates(tree, leaf_at, start, positions, coordinates, begin, end):
+    """Copy the coordinates of the positions [begin, end) of a list that are in a tree.
+
+    The tree's positions are those from `start` on; `leaf_at` has the leaf of each
+    LEAF-th one.
+    """
+    dimensions = tree.low.shape[1]
+    for i in range(begin, end):
+        position = np.int64(positions[i]) - start
+        if position < 0 or position >= len(tree.point):
+            continue
+        leaf = np.int64(leaf_at[position // LEAF])
+        while position >= tree.end[tree.leaves[leaf]]:
+            leaf += 1
+        at = leaf * dimensions * LEAF + position - tree.begin[tree.leaves[leaf]]
+        for d in range(dimensions):
+            coordinates[i, d] = tree.blocks[at + d * LEAF]
+
+
+@kernel
 def nearest_to_groups(tree, points, starts, distances, positions, first, last):
     """Find the points of a tree nearest to each point of the groups [first, last).
 
@@ -183,13 +203,16 @@ class Detours(NamedTuple):
     row: np.ndarray  # uint32
     core: np.ndarray  # float64
     weight: np.ndarray  # float64: of the edge from the point to each
+    # float64: negative only if all points of a box are nearer to it than to the point
+    excess: np.ndarray
 
 
 @kernel
 def _allocate_detours(dimensions):
     return Detours(
-        np.empty(dimensions * LEAF),
+        np.zeros(dimensions * LEAF),
         np.empty(LEAF, np.uint32),
+        np.empty(LEAF),
         np.empty(LEAF),
         np.empty(LEAF),
     )
@@ -226,7 +249,8 @@ def _closing_detour(norm, detours, count, first, own_row, other, row, core, weig
 def drop_closed_edges(norm, near, begin, end, is_open):
     """Write whether the edge to each neighbour is not the last one of a cycle of three.
 
-    The third point is a nearer neighbour.
+    The third point is a nearer neighbour. Edges that are not lighter than `within` are
+    dropped, too.
     """
     neighbours, dimensions = near.weight.shape[1], near.points.shape[1]
     detours = _allocate_detours(dimensions)
@@ -234,6 +258,9 @@ def drop_closed_edges(norm, near, begin, end, is_open):
         count = 0
         for j in range(neighbours):
             weight = near.weight[i, j]
+            is_open[i, j] = False
+            if weight >= near.within[i]:
+                continue
             closing = _closing_detour(
                 norm,
                 detours,
@@ -245,7 +272,7 @@ def drop_closed_edges(norm, near, begin, end, is_open):
                 near.near_core[i, j],
                 weight,
             )
-            is_open[i, j] = closing < 0 and weight < np.inf
+            is_open[i, j] = closing < 0
             if is_open[i, j]:
                 count = _add_detour(detours, count, near, i, j)
 
@@ -263,58 +290,59 @@ def _add_detour(detours, count, near, i, j):
 
 
 @kernel
-def _all_are_nearer(norm, low, high, block, lane, point):
-    """Return whether all points of a box are nearer to a detour than to a point.
+def _compare_with_box(norm, low, high, detours, point):
+    """Write `excess` of each detour for the points of a box, as seen from a point.
 
-    The detour is in a lane of a block. MARGIN covers the rounding of both distances.
-    The difference of the terms of one dimension is largest at an end of the box.
+    MARGIN covers the rounding of both distances. The difference of the terms of one
+    dimension is largest at an end of the box.
     """
+    block, excess = detours.block, detours.excess
+    excess[:] = 0.0
     if norm == CHEBYSHEV:
-        far = gap = 0.0
+        gap = 0.0
         for d in range(len(point)):
-            x = block[d * LEAF + lane]
-            far = max(far, abs(x - low[d]), abs(x - high[d]))
             gap = max(gap, low[d] - point[d], point[d] - high[d])
-        return far * (1 + MARGIN) < gap * (1 - MARGIN)
-    total = 0.0
+            for j in range(np.uint64(LEAF)):
+                x = block[np.uint64(d * LEAF) + j]
+                excess[j] = max(excess[j], abs(x - low[d]), abs(x - high[d]))
+        gap *= 1 - MARGIN
+        for j in range(np.uint64(LEAF)):
+            excess[j] = excess[j] * (1 + MARGIN) - gap
+        return
     for d in range(len(point)):
-        largest = -np.inf
-        for end in (low[d], high[d]):
-            one, other = abs(block[d * LEAF + lane] - end), abs(point[d] - end)
+        below, above = abs(point[d] - low[d]), abs(point[d] - high[d])
+        if norm == EUCLIDEAN:
+            below, above = below * below, above * above
+        below, above = below * (1 - MARGIN), above * (1 - MARGIN)
+        for j in range(np.uint64(LEAF)):
+            x = block[np.uint64(d * LEAF) + j]
+            one, other = abs(x - low[d]), abs(x - high[d])
             if norm == EUCLIDEAN:
                 one, other = one * one, other * other
-            largest = max(largest, one * (1 + MARGIN) - other * (1 - MARGIN))
-        total += largest
-    return total < 0
+            excess[j] += max(one * (1 + MARGIN) - below, other * (1 + MARGIN) - above)
 
 
 @kernel
-def _detour_to_node(tree, node, core, gap, near, i, detours, count, first):
+def _detour_to_node(tree, node, core, gap, near, i, detours, count, lightest):
     """Return the index of a detour that all edges to a node close cycles with, or -1.
 
     `core` is the largest core distance of the node's points, and `gap` the reduced
     distance of its box. Either the detour's edges to the node are lighter than those
     of the point, or its row is smaller: then its edges precede those of equal weight.
-    Detours are tried from index `first` on.
+    No detour weighs less than `lightest`.
     """
-    norm = tree.norm
     if gap < LEAST_GAP:
         return -1
-    least = max(distance_of(norm, gap), near.core[i])
-    for step in range(count):
-        j = first + step
-        j -= count * np.int64(j >= count)
+    least = max(distance_of(tree.norm, gap), near.core[i])
+    if least <= lightest:
+        return -1
+    low, high = tree.low[node], tree.high[node]
+    _compare_with_box(tree.norm, low, high, detours, near.points[i])
+    for j in range(count):
         if (
-            detours.weight[j] < least
+            detours.excess[j] < 0
+            and detours.weight[j] < least
             and (core < least or detours.row[j] < near.row[i])
-            and _all_are_nearer(
-                norm,
-                tree.low[node],
-                tree.high[node],
-                detours.block,
-                j,
-                near.points[i],
-            )
         ):
             return j
     return -1
@@ -381,10 +409,11 @@ def list_open_edges(
             count = _add_detour(detours, count, near, i, j)
         point, core = near.points[i], near.core[i]
         # The edges of an equal point with a smaller row precede those of the point.
-        within = near.within[i]
+        within, lightest = near.within[i], np.inf
         for j in range(count):
             if detours.row[j] < near.row[i] and _is_equal(detours.block, j, point):
                 within = min(within, detours.weight[j])
+            lightest = min(lightest, detours.weight[j])
         limit = limit_of(norm, within)
         _load_point(near.points, i, block)
         stack[0], gaps[0], top = 0, gap_to_point(tree, 0, point), 1
@@ -403,7 +432,7 @@ def list_open_edges(
                 i,
                 detours,
                 count,
-                first,
+                lightest,
             )
             if closing >= 0:
                 first = closing
@@ -460,6 +489,7 @@ def list_open_edges(
                         detours.block[d * LEAF + count] = other_point[d]
                     detours.row[count], detours.core[count] = row, cores[other]
                     detours.weight[count] = weight
+                    lightest = min(lightest, weight)
                     count += 1
         if nodes > most_nodes:
             return most + 1

@@ -68,6 +68,9 @@ from .positioned_points import PositionedPoints, group_starts
 # on a device, after more than 1 / 64.
 LARGEST_SHARE = 256
 LARGEST_SHARES = {"product": 32, "device": 64}
+# Neighbours of a target that a tree lists beyond those of the core distance. A walk
+# lists the edges of a target with more new neighbours.
+FURTHER_IN_TREE = 2
 # A part has at least this many times the points of the next one.
 PART_RATIO = 4
 # Expected points, in times of the core distance's, of a ball in which a new point lists
@@ -198,7 +201,9 @@ class _ForestChange:
         order = max(before.min_samples, 1)
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
-            distance, position = self._nearest(min(order + 1 + FURTHER, len(points)))
+            in_tree = isinstance(after.parts[0], TreePart)
+            k = order + 1 + (FURTHER_IN_TREE if in_tree else FURTHER)
+            distance, position = self._nearest(min(k, len(points)))
             after.radius[self.targets] = distance[:, order]
             self.listed_distance, self.listed = distance, position
             # By position: a target lists all nearer points
@@ -265,12 +270,10 @@ class _ForestChange:
         old position, and its values of new points, to that by new position.
         """
         before = self.before
-        radius, up = before.radius.copy(), before.up.copy()
-        radius[self.is_gone] = -1
-        up[lost] = lost
         gone = np.flatnonzero(self.is_gone)
+        is_out = self.is_gone | (before.radius < 0)
         row = self.new_row[before.row]
-        row[radius < 0] = 0
+        row[is_out] = 0
         changed, sizes = [], [len(part.point) for part in before.parts]
         parts, later = before.located_parts(), len(inserted)
         first = len(parts)  # the parts from this one on are built anew
@@ -282,15 +285,15 @@ class _ForestChange:
             first -= 1
             later += sizes[first]
         for i, (_, at) in enumerate(parts):
-            if 2 * np.count_nonzero(radius[at] < 0) > sizes[i]:
+            if 2 * np.count_nonzero(is_out[at]) > sizes[i]:
                 first = min(first, i)
         for part, at in parts[:first]:
             inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
             changed.append(part.moved(self.points, row[at], inside))
-        begin = parts[first][1].start if first < len(parts) else len(radius)
-        alive = begin + np.flatnonzero(radius[begin:] >= 0)
+        begin = parts[first][1].start if first < len(parts) else len(is_out)
+        alive = begin + np.flatnonzero(~is_out[begin:])
         # By old position from `begin` on: the new one
-        later_position = np.zeros(len(radius) - begin, np.uint32)
+        later_position = np.zeros(len(is_out) - begin, np.uint32)
         kept = len(self.points) - len(inserted)
         rows = np.append(row[alive], np.arange(kept, len(self.points), dtype=np.uint32))
         order = np.arange(len(rows))
@@ -322,10 +325,13 @@ class _ForestChange:
             position=np.append(
                 moved(before.position[self.stays]), positions[len(alive) :]
             ),
-            radius=rearranged(radius, np.nan),
-            up=rearranged(moved(up), positions[len(alive) :]),
+            radius=rearranged(before.radius, np.nan),
+            up=rearranged(moved(before.up), positions[len(alive) :]),
             up_weight=rearranged(before.up_weight, 0.0),
         )
+        after.radius[gone[gone < begin]] = -1
+        roots = moved(lost[~self.is_gone[lost] | (lost < begin)])
+        after.up[roots] = roots
         return after, moved, rearranged
 
     def forest(self) -> FollowedForest | None:
@@ -435,9 +441,14 @@ class _ForestChange:
         complete = np.ones(len(self.targets), np.bool_)
         complete[incomplete] = False
         rest = np.flatnonzero(complete)
+        # Of targets with smaller core distances only lighter edges are listed
+        target, within = self.targets[rest], self.old_radius[rest]
+        within = np.where(after.radius[target] < within, within, np.inf)
+        self.complete[target] = np.minimum(self.complete[target], within)
 
         def listed(begin: int, end: int) -> PointEdges:
             near = self._near_points(rest[begin:end])
+            near = near._replace(within=within[begin:end])
             is_open = np.empty(near.weight.shape, np.bool_)
             drop_closed_edges(norm, near, 0, end - begin, is_open)
             index, column = np.nonzero(is_open)

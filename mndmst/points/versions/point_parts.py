@@ -17,6 +17,7 @@ from ..kernels.changed_points import (
     NearPoints,
     Reach,
     TreeVertices,
+    copy_coordinates,
     find_node_components,
     find_node_reach,
     improve_first_edges,
@@ -32,6 +33,7 @@ from ..search.build_tree import build_tree
 
 # Least searches of a thread, from single points or groups of them.
 SEARCHES = 64
+COPIED = 1 << 12  # least points whose coordinates a thread copies
 # Edges that walks list, per point and at least.
 MOST_LISTED, LEAST_LISTED = 512, 1 << 16
 
@@ -143,13 +145,22 @@ class TreePart:
 
     search, cheap, small = "tree", 1 << 12, 1 << 10
 
-    def __init__(self, tree: PointTree, metric: str) -> None:
+    def __init__(
+        self, tree: PointTree, metric: str, leaf_at: np.ndarray | None = None
+    ) -> None:
+        """Take a tree; `leaf_at` (uint32) has the leaf of each LEAF-th position."""
         self.tree, self.point, self.metric = tree, tree.point, metric
+        if leaf_at is None:
+            every = np.arange(0, len(tree.point), LEAF)
+            leaf = np.searchsorted(tree.begin[tree.leaves], every, "right") - 1
+            leaf_at = leaf.astype(np.uint32)
+        self.leaf_at = leaf_at
 
     @property
     def arrays(self) -> list[np.ndarray]:
         """See `PointPart`."""
-        return [part for part in self.tree if isinstance(part, np.ndarray)]
+        arrays = [part for part in self.tree if isinstance(part, np.ndarray)]
+        return [*arrays, self.leaf_at]
 
     @property
     def group_sizes(self) -> np.ndarray:
@@ -176,7 +187,22 @@ class TreePart:
         dimensions = tree.low.shape[1]
         at = leaf * dimensions * LEAF + (removed - starts[leaf])
         blocks[at[:, None] + np.arange(dimensions) * LEAF] = np.inf
-        return TreePart(tree._replace(blocks=blocks), self.metric)
+        return TreePart(tree._replace(blocks=blocks), self.metric, self.leaf_at)
+
+    def copy_coordinates(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """Copy the coordinates of those positions that are in the tree.
+
+        The first of these is `start`; positions are uint32.
+        """
+        copied = self.tree, self.leaf_at, start, positions, coordinates
+        ranges = threads.ranges(len(positions), COPIED)
+        threads.map(copy_coordinates, [(*copied, *at) for at in ranges])
 
     def nearest(
         self,

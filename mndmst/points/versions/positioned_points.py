@@ -10,6 +10,7 @@ from ..metrics import METRICS
 from .device_part import points_on_device, squares_on_device
 from .followed_forest import FollowedForest
 from .pair_distances import blocks, pair_distances
+from .point_parts import TreePart
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,13 @@ class PositionedPoints:
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
         """Return the coordinates of positions, copied by all threads."""
         coordinates = np.empty((len(positions), self.dimensions))
+        parts = self.forest.located_parts()
+        trees = [(part, at.start) for part, at in parts if isinstance(part, TreePart)]
+        if trees:
+            listed = positions.astype(np.uint32, copy=False)
+            for tree, start in trees:
+                tree.copy_coordinates(start, listed, coordinates, self.forest.team)
+            return coordinates
 
         def fill(begin: int, end: int) -> None:
             coordinates[begin:end] = self._coordinates_of(positions[begin:end])
