@@ -75,6 +75,9 @@ def unpack_columns(body: bytes, kinds: Mapping[str, str]) -> Columns:
         table.validate(full=True)  # of as many values as it says
         if table.column_names != list(kinds) or table.num_rows != 1:
             raise ValueError(f"has the columns {', '.join(table.column_names)}")
+        # Arrow makes no array of some types
+        if not all(_has_type(table.schema.field(n).type, kinds[n]) for n in kinds):
+            raise ValueError("has columns of other types")
         lists = [table[name].combine_chunks() for name in kinds]
         return {
             name: _as_array(values, kinds[name])
@@ -99,12 +102,24 @@ def unpack_facts(body: bytes) -> dict[str, object]:
     return facts
 
 
+def _has_type(found: "pyarrow.DataType", kind: str) -> bool:
+    """Return whether a column may be one of `pack_columns`."""
+    if not arrow.types.is_large_list(found):
+        return False
+    values = found.value_type
+    if kind == "float64":
+        if not arrow.types.is_fixed_size_list(values):
+            return False
+        values = values.value_type
+    return bool(values == arrow.from_numpy_dtype(np.dtype(kind)))
+
+
 def _as_array(lists: "pyarrow.LargeListArray", kind: str) -> np.ndarray:
     values = lists.flatten()
     width = values.type.list_size if kind == "float64" else 0
     array = values.flatten() if width else values
-    if array.type != arrow.from_numpy_dtype(np.dtype(kind)) or array.null_count:
-        raise ValueError("has columns of other types")
+    if array.null_count:
+        raise ValueError("has missing values")
     # Arrow's buffer may lie anywhere in the record
     found = np.require(array.to_numpy(zero_copy_only=False), requirements="A")
     return found.reshape(-1, width) if width else found

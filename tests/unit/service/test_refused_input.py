@@ -141,6 +141,16 @@ def test_a_record_that_arrow_cannot_read() -> None:
             unpack_change(body, "the journal")
 
 
+def test_a_record_with_a_type_of_which_arrow_makes_no_array() -> None:
+    large_list, interval = 21, 11  # numbers of types in a schema of Arrow
+    body = bytearray(pack_columns(CHANGE))
+    for at in [i for i, byte in enumerate(body) if byte == large_list]:
+        body[at] = interval
+        with pytest.raises(ValueError):
+            unpack_change(bytes(body), "the journal")
+        body[at] = large_list
+
+
 @pytest.mark.parametrize(
     "facts",
     [{}, {"metric": "other"}, {"coordinates": "xy"}, {"coordinates": [1]}, {"rule": 3}],
