@@ -67,7 +67,7 @@ def real_recipes() -> list[Path]:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("path", real_recipes(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", real_recipes(), ids=[p.stem for p in real_recipes()])
 def test_known_answers(path: Path) -> None:
     recipe = load_recipe(path)
     edges = open_recipe(recipe, FOLDER / recipe.source["file"]).read()
