@@ -25,6 +25,7 @@ pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
 from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.owned_files import LockFile
 from mndmst.io.partitioner import graph_lock
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
@@ -304,6 +305,22 @@ def test_journal_until_keeps_the_file(
     assert kept.read_bytes() == damaged
 
 
+def test_journal_until_before_the_snapshot(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    journal = Journal(folder, GRAPH_JOURNAL)
+    uuid = open_graph(graph).uuid
+    journal.begin(graph, uuid)
+    list(journal.open(0, uuid))
+    shutil.copytree(graph, journal.snapshot_path(2))
+    (snapshot,) = folder.glob("snapshot-*")
+    journal.restart(2, uuid, snapshot)
+    journal.close()
+    files = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(InputError, match="until 1 is before the snapshot of version 2"):
+        opened(graph, folder, until=1)
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
 def test_journal_until_what_is_not_there(graph: Path, tmp_path: Path) -> None:
     folder = tmp_path / "j"
     file = filled(graph, folder, 3)
@@ -416,6 +433,15 @@ def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
     holder.append(2, holder.packed(batch_of_1))
     holder.close()
     assert len(opened(graph, folder)) == 1
+
+
+@pytest.mark.parametrize("said", [b"", b"\0\1", b"\n"])
+def test_a_holder_that_has_not_said_its_process(tmp_path: Path, said: bytes) -> None:
+    (tmp_path / "lease").write_bytes(said)
+    held = LockFile.take(tmp_path / "lease")
+    with pytest.raises(OutputError, match="journal: it has not said its process"):
+        take_lease(tmp_path)
+    held.close()
 
 
 def test_a_lease_ends_with_its_process(tmp_path: Path) -> None:

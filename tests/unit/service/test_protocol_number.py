@@ -72,6 +72,14 @@ def test_another_first_part_is_refused(
     assert str(facts.get("protocol", "without a number")) in message
 
 
+def test_a_service_without_tls_is_told_by_its_address(
+    service: Callable[..., str],
+) -> None:
+    url = service(protocol=PROTOCOL).replace("grpc+tcp", "grpc+tls")
+    with pytest.raises(mndmst.ServiceError, match="has no TLS"):
+        mndmst.connect(url, "token")
+
+
 def test_a_field_of_a_later_client_is_refused_with_the_number() -> None:
     """A request without additions is understood, whichever client sends it."""
     body = {"graph": "roads", "digest": True}
