@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 import numpy as np
+from h5py._objects import phil
 
 from .file_access import CHUNK_BYTES, HDF5_LAYOUT
 from .hdf5_reader import SUM_BYTES, checksum
@@ -71,7 +72,7 @@ class Reserving(NamedTuple):
     def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
         """Have HDF5 allocate a chunk of the size of `stand_in`; return its offset."""
         self.disk.stand_in, self.disk.offset = stand_in.ctypes.data, None
-        dataset.id.write_direct_chunk((first,), stand_in)
+        _write_chunk(dataset, first, stand_in)
         self.disk.stand_in = None
         if self.disk.offset is None:  # HDF5 has copied the bytes before it wrote them
             return int(dataset.id.get_chunk_info_by_coord((first,)).byte_offset)
@@ -175,5 +176,11 @@ class ColumnWriter:
         else:
             total = checksum(self.raw[:-SUM_BYTES])
             self.raw[-SUM_BYTES:].view("<u4")[0] = total
-            self.dataset.id.write_direct_chunk((self.length,), self.raw)
+            _write_chunk(self.dataset, self.length, self.raw)
         self.length, self.buffered = end, 0
+
+
+def _write_chunk(dataset: h5py.Dataset, first: int, raw: np.ndarray) -> None:
+    """Write the bytes of a whole chunk, whose first entry has the index `first`."""
+    with phil:  # the lock of HDF5, which an older h5py does not take here
+        dataset.id.write_direct_chunk((first,), raw)
