@@ -459,7 +459,7 @@ def _points_of(batch: "pyarrow.RecordBatch", dimensions: int) -> np.ndarray:
             f"the points asked about have {counted(points.shape[1], 'dimension')}, and "
             f"the present points {dimensions}"
         )
-    bad = ~(np.abs(points) <= LARGEST).all(axis=1)
+    bad = ~(np.abs(points, dtype=np.float64) <= LARGEST).all(axis=1)
     if bad.any():
         raise InputError(
             f"point {int(bad.argmax())} of those asked about has a coordinate that is "
