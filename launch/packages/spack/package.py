@@ -30,7 +30,7 @@ class PyMndmst(PythonPackage):
         depends_on("py-h5py@3.11:~mpi")
         depends_on("py-mpi4py@4.1:")
         depends_on("py-cupy@14.0:", when="+cuda")
-        depends_on("py-scipy@1.13:", when="+formats")
+        depends_on("py-scipy@1.14:", when="+formats")
         depends_on("py-pyarrow@19.0.1:", when="+formats")
         depends_on("py-zstandard@0.22:", when="+formats")
         depends_on("py-matplotlib@3.10.7:", when="+plot")
