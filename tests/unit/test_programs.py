@@ -8,7 +8,7 @@ import mndmst
 from mndmst import ConfigError, InputError, MndmstError, OutputError
 
 MPI = pytest.importorskip("mpi4py.MPI", reason="the programs need MPI")
-DEMO = "partitions/demo"
+DEMO = Path(__file__).parents[2] / "partitions/demo"
 
 
 @pytest.fixture

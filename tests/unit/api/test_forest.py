@@ -20,6 +20,8 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import read_edges
 from mndmst.io.shards.sharded_graph import open_graph
 
+DEMO = Path(__file__).parents[3] / "partitions/demo"
+
 
 def random_forest(seed: int = 1, n: int = 60, m: int = 90) -> mndmst.Forest:
     """Return the forest of a random graph, of several trees, with equal weights."""
@@ -151,7 +153,7 @@ def test_a_summary_prints_its_result_line() -> None:
     pytest.importorskip("mpi4py")
     from mpi4py import MPI
 
-    summary = mndmst.solve("partitions/demo", comm=MPI.COMM_SELF)
+    summary = mndmst.solve(DEMO, comm=MPI.COMM_SELF)
     assert summary.report is not None
     assert str(summary) == repr(summary) == summary.line()
     assert str(summary).startswith("RESULT n=5184 ")
@@ -161,7 +163,7 @@ def test_a_forest_on_disk_is_named_as_what_it_is(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
     from mpi4py import MPI
 
-    demo = partial(mndmst.solve, "partitions/demo", MPI.COMM_SELF)
+    demo = partial(mndmst.solve, DEMO, MPI.COMM_SELF)
     with pytest.raises(
         ConfigError, match=r"f\.npz: give a name in \.h5, \.hdf5, .*; mndmst conv"
     ):

@@ -141,7 +141,7 @@ def test_floats_of_every_kind_are_weights() -> None:
         np.array([0.5, 1.5], ">f4"),
         [0.5, np.float32(1.5)],
         [True, 1.5],
-        arrow.array([0.5, 1.5], arrow.float16()),
+        arrow.array(np.array([0.5, 1.5], np.float16)),
         pandas.array([0.5, 1.5], dtype="Float64"),
     ):
         forest = mndmst.minimum_spanning_forest([0, 1], [1, 2], weight)
