@@ -16,6 +16,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError, optional
 from ...io.file_access import flush_to_disk, opened, reading, writing
+from ...io.names import escaped
 from ...points.clusters.cluster_numbers import ClusterNumbers
 from ...points.clusters.density_clusters import DensityRule
 from ...points.metrics import METRICS
@@ -74,7 +75,8 @@ def unpack_columns(body: bytes, kinds: Mapping[str, str]) -> Columns:
         table = arrow.ipc.open_stream(body).read_all()
         table.validate(full=True)  # of as many values as it says
         if table.column_names != list(kinds) or table.num_rows != 1:
-            raise ValueError(f"has the columns {', '.join(table.column_names)}")
+            names = escaped(", ".join(table.column_names))
+            raise ValueError(f"has the columns {names}")
         # Arrow makes no array of some types
         if not all(_has_type(table.schema.field(n).type, kinds[n]) for n in kinds):
             raise ValueError("has columns of other types")
@@ -108,7 +110,7 @@ def _has_type(found: "pyarrow.DataType", kind: str) -> bool:
         return False
     values = found.value_type
     if kind == "float64":
-        if not arrow.types.is_fixed_size_list(values):
+        if not arrow.types.is_fixed_size_list(values) or values.list_size == 0:
             return False
         values = values.value_type
     return bool(values == arrow.from_numpy_dtype(np.dtype(kind)))

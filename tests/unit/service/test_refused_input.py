@@ -1,5 +1,6 @@
 """Clients refuse wrong input before they ask; ranks wrong uploads and records."""
 
+import io
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+
+import pyarrow as arrow
 
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
@@ -120,6 +123,7 @@ CHANGE = {"removed": np.array([3]), "ids": IDS, "points": POINTS}
     [
         ({"ids": IDS, "points": POINTS}, None, "has the columns ids, points"),
         ({**CHANGE, "ids": IDS[:1]}, None, "has another number of ids than of points"),
+        ({"re\nmoved": IDS}, None, r"has the columns re\\nmoved"),
         ({**CHANGE, "ids": IDS / 2}, None, "has columns of other types"),
         (CHANGE, [1], "has facts of another kind"),
         (CHANGE, {"other": 1}, "has no rule of clusters"),
@@ -139,6 +143,19 @@ def test_a_record_that_arrow_cannot_read() -> None:
     for body in (b"", b"x" * 64, whole[:-40]):
         with pytest.raises(ValueError):
             unpack_change(body, "the journal")
+
+
+def test_a_record_of_points_without_dimensions() -> None:
+    points = arrow.array([[], []], arrow.list_(arrow.float64(), 0))
+    lists = {
+        name: arrow.LargeListArray.from_arrays([0, len(values)], values)
+        for name, values in {**CHANGE, "points": points}.items()
+    }
+    table, sink = arrow.table(lists), io.BytesIO()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(ValueError, match="has columns of other types"):
+        unpack_change(sink.getvalue(), "the journal")
 
 
 def test_a_record_with_a_type_of_which_arrow_makes_no_array() -> None:
