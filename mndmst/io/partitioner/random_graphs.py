@@ -165,7 +165,7 @@ class CliqueEdges(RandomEdges):
 
     def _prepare(self, given: dict[str, float]) -> None:
         _check(self, "scale", 1, 40)
-        _check(self, "clique", 0)
+        _check(self, "clique", 0, 1 << 40)
         _check(self, "between", 0, 1)
         scale = int(given["scale"])
         largest = int(given["clique"]) or 1 << scale // 3
