@@ -363,7 +363,7 @@ class _ForestChange:
         # Edges that a target does not list are no shorter than its longest listed one.
         # Only now: `contract` passes lower bounds on to other points.
         np.maximum(lower_bound, self.complete, out=lower_bound)
-        lower_bound[self.targets[incomplete]] = np.inf
+        lower_bound[searching.position] = np.inf
         chosen = PointEdges.empty(0)
         if count > 1:
             ends = lost._replace(a=vertex[lost.a], b=vertex[lost.b])
@@ -471,6 +471,7 @@ class _ForestChange:
             target = self.targets[incomplete[index]]
             position += np.uint32(inside.start)
             edges.append(at.edges(target, position, distance))
+        self.complete[self.targets[incomplete]] = near.within
         return PointEdges.concatenate(edges)
 
     def _near_points(self, index: np.ndarray) -> NearPoints:

@@ -338,6 +338,19 @@ def test_a_cluster_goes_and_comes_back(monkeypatch):
     follows_all(version, batches, monkeypatch)
 
 
+@pytest.mark.parametrize("seed", [14, 20, 40, 41, 60])
+def test_points_among_new_ones_join_clouds_that_drift_apart(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+
+    def clouds(count):
+        cloud = random.integers(0, 3, (count, 1))
+        return 20 * cloud + random.normal(size=(count, 1))
+
+    version = PointVersion.first(clouds(600), ForestRule(min_samples=2))
+    removed = random.choice(600, 100, replace=False)
+    follows_all(version, [(removed, clouds(200))], monkeypatch)
+
+
 def test_the_hub_of_a_star_goes(monkeypatch):
     angle = np.linspace(0, 2 * np.pi, 700, endpoint=False)
     circle = 5 * np.column_stack([np.cos(angle), np.sin(angle)])
