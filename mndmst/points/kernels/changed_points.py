@@ -100,7 +100,7 @@ def copy_coordinates(tree, leaf_at, start, positions, coordinates, begin, end):
     dimensions = tree.low.shape[1]
     for i in range(begin, end):
         position = np.int64(positions[i]) - start
-        if position < 0 or position >= len(tree.point):
+        if position < 0 or position >= tree.end[0]:
             continue
         leaf = np.int64(leaf_at[position // LEAF])
         while position >= tree.end[tree.leaves[leaf]]:
@@ -680,6 +680,14 @@ def _gap_to_box(tree, node, box):
         below, above = tree.low[node, d] - box[1, d], box[0, d] - tree.high[node, d]
         total = add_gap(tree.norm, total, max(below, above, 0.0))
     return total
+
+
+@kernel
+def find_positions(row, radius, positions):
+    """Write the position of each row; a removed point has a negative radius."""
+    for position in range(len(row)):
+        if radius[position] >= 0:
+            positions[row[position]] = position
 
 
 @kernel

@@ -66,15 +66,16 @@ class DevicePart:
     search, cheap, small = "device", 1 << 14, 1 << 15
     metric: str
     listed: int  # the most neighbours that a search lists
-    point: np.ndarray
     resident: ResidentPoints
     each: np.ndarray  # uint32, on the device: all positions
     least: np.ndarray  # float64: infinite for removed points, else 0
     columns: RoundColumns | None = None  # during rounds
 
     @classmethod
-    def first(cls, points: PointCoordinates, metric: str, listed: int) -> "DevicePart":
-        """Return a part with some points."""
+    def first(
+        cls, points: PointCoordinates, metric: str, listed: int
+    ) -> tuple["DevicePart", np.ndarray]:
+        """Return a part with points, and the point at each position (uint32)."""
         kind = find_accelerator("auto")[0]
         if kind is None or points.scale.factor != 1:
             raise DeviceRefusalError("no device takes these points")
@@ -84,22 +85,27 @@ class DevicePart:
         with _refusals():
             resident = searches_on(kind).make_resident_points(arrays, listed)
             each = resident.upload(np.arange(len(point), dtype=np.uint32))
-        return cls(metric, listed, point, resident, each, np.zeros(len(point)))
+        return cls(metric, listed, resident, each, np.zeros(len(point))), point
+
+    @property
+    def size(self) -> int:
+        """See `PointPart`."""
+        return len(self.least)
 
     @property
     def arrays(self) -> list[np.ndarray]:
         """The arrays that take memory of the host; see `PointPart`."""
-        return [self.point, self.least]
+        return [self.least]
 
     @property
     def group_sizes(self) -> np.ndarray:
         """See `PointPart`."""
-        ends = np.append(np.arange(LEAF, len(self.point), LEAF), len(self.point))
+        ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
         return np.diff(ends, prepend=0)
 
     def of(
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
-    ) -> "DevicePart":
+    ) -> tuple["DevicePart", np.ndarray]:
         """See `PointPart`."""
         coordinates = point_coordinates(points[rows], self.metric, threads)
         return DevicePart.first(coordinates, self.metric, self.listed)
@@ -257,7 +263,7 @@ class DevicePart:
                 np.cumsum(sizes[chosen]) - sizes[chosen], sizes[chosen]
             )
             position = position[rank < each]
-            points = points_on_device([(self, slice(0, len(self.point)))], position)
+            points = points_on_device([(self, slice(0, self.size))], position)
             least = np.where(inside, np.inf, self.least)
             square, near = (x[:, 0] for x in self._nearest(points, 1, least))
             found = near != NO_POSITION

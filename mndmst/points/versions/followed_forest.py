@@ -9,12 +9,11 @@ from ...host.cores import core_count
 from ...kernels.threads import Threads
 from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
-from ..kernels.changed_points import root_forest
+from ..kernels.changed_points import find_positions, root_forest
 from ..kernels.neighbour_lists import NeighbourLists
 from ..kernels.norms import LARGEST
 from ..metrics import METRICS, prepared
 from ..point_forest import PointForest
-from ..search.build_tree import build_tree
 from ..search.point_search import TreeSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import choose_search, make_local, make_search
@@ -55,7 +54,6 @@ class FollowedForest:
     threads: int
     parts: tuple[PointPart, ...]
     row: np.ndarray  # uint32, by position; 0 for removed points
-    position: np.ndarray  # uint32, by row
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
     # first; -1 for removed points
     radius: np.ndarray
@@ -82,6 +80,12 @@ class FollowedForest:
         """The core distance of each position; 0 without `min_samples`."""
         return self.radius if self.min_samples else np.zeros(len(self.radius))
 
+    def positions(self) -> np.ndarray:
+        """Return the position of each row (uint32)."""
+        positions = np.empty(self.point_forest.forest.num_vertices, np.uint32)
+        find_positions(self.row, self.radius, positions)
+        return positions
+
     @property
     def on_device(self) -> bool:
         """Whether a device has the points."""
@@ -90,7 +94,7 @@ class FollowedForest:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays beside the forest; versions may share some."""
-        arrays = [self.row, self.position, self.radius, self.up, self.up_weight]
+        arrays = [self.row, self.radius, self.up, self.up_weight]
         arrays += self.lists or ()
         for part in self.parts:
             arrays += part.arrays
@@ -101,7 +105,7 @@ class FollowedForest:
         """The `PointForest.neighbours` of the version."""
         if self.lists is None:
             return None
-        listed = self.lists.position[self.position]
+        listed = self.lists.position[self.positions()]
         is_missing = listed == NO_POSITION
         rows = self.row[np.where(is_missing, 0, listed)]
         rows[is_missing] = NO_POSITION
@@ -133,20 +137,22 @@ class FollowedForest:
         norm, lists = METRICS[metric].norm, None
         part: PointPart
         if choice.name in ("tree", "device-tree"):
-            tree = build_tree(coordinates.all(), norm, team)
-            part, radius = TreePart(tree, metric), point_forest.radius
+            tree, point = TreePart.first(coordinates.all(), metric, team)
+            part, radius = tree, point_forest.radius
             if radius is None:
                 others = RemotePoints(len(points))
-                radius = TreeSearch(tree, others, team).neighbours(order, order).cores
+                search_all = TreeSearch(tree.tree._replace(point=point), others, team)
+                radius = search_all.neighbours(order, order).cores
             else:
-                radius = radius[part.point]
+                radius = radius[point]
         elif choice.name == "product":
-            part = ProductPart.first(points, metric, team)
-            lists = part.lists(order, point_forest.neighbours, team)
+            products, point = ProductPart.first(points, metric, team)
+            part = products
+            lists = products.lists(order, point_forest.neighbours, team)
             radius = lists.distance[:, order - 1].copy()
         else:
             try:
-                part = DevicePart.first(coordinates, metric, listed + 1)
+                part, point = DevicePart.first(coordinates, metric, listed + 1)
             except DeviceRefusalError:
                 return None
             radius = point_forest.radius
@@ -154,9 +160,9 @@ class FollowedForest:
                 local = make_local(coordinates, norm, choice, team, SearchReporter())
                 radius = make_search(local, team).neighbours(order, order).cores
             else:
-                radius = radius[part.point]
+                radius = radius[point]
         position = np.empty(len(points), np.uint32)
-        position[part.point] = np.arange(len(points), dtype=np.uint32)
+        position[point] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
@@ -172,8 +178,7 @@ class FollowedForest:
             min_samples,
             threads,
             (part,),
-            part.point,
-            position,
+            point,
             radius,
             lists,
             up,
@@ -188,7 +193,7 @@ class FollowedForest:
 
     def located_parts(self) -> list[tuple[PointPart, slice]]:
         """Return the parts, and the positions of each."""
-        ends = np.cumsum([len(part.point) for part in self.parts]).tolist()
+        ends = np.cumsum([part.size for part in self.parts]).tolist()
         starts = [0, *ends[:-1]]
         return [
             (part, slice(begin, end))

@@ -120,7 +120,8 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     if scale_for(METRICS[before.metric].norm, *extremes(inserted)).factor != 1:
         return None
     is_gone = np.zeros(len(before.radius), np.bool_)
-    is_gone[before.position[removed]] = True
+    old_position = before.positions()
+    is_gone[old_position[removed]] = True
     is_affected, lists = np.zeros_like(is_gone), None
     if before.lists is None:
         changed = np.concatenate([before.prepared(old[removed]), inserted])
@@ -138,7 +139,9 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     is_affected[position[affects]] = True
     is_affected[is_gone] = False
     copied.result()
-    change = _ForestChange(before, batch, inserted, is_affected, lists, reached)
+    change = _ForestChange(
+        before, old_position, batch, inserted, is_affected, lists, reached
+    )
     return change.forest()
 
 
@@ -155,7 +158,7 @@ def _near_new(
     near = np.flatnonzero(before.radius[:NEAR_SAMPLE] >= 0)
     if len(near) and len(inserted):
         sample = before.prepared(old[before.row[near]])
-        further = near_distance(inserted, sample, len(before.position))
+        further = near_distance(inserted, sample, len(old))
         reach = np.where(complete < 0, complete, np.maximum(complete, further))
         reached = before.reached(inserted, reach)
         if reached is not None:
@@ -169,32 +172,35 @@ class _ForestChange:
     def __init__(
         self,
         before: FollowedForest,
+        old_position: np.ndarray,
         batch: RowBatch,
         inserted: np.ndarray,
         is_affected: np.ndarray,
         lists: NeighbourLists | None,
         reached: Reached,
     ) -> None:
+        """Take a batch; `old_position` has the positions `before`, by old row."""
         removed, points = batch.removed, batch.points
         self.before, self.points = before, points
-        self.stays = np.ones(len(before.position), np.bool_)
+        self.stays = np.ones(len(batch.old), np.bool_)
         self.stays[removed] = False
         # By old row: the row after the batch
         self.new_row = np.cumsum(self.stays, dtype=np.uint32)
         self.new_row -= np.uint32(1)
         self.is_gone = np.zeros(len(before.up), np.bool_)
-        self.is_gone[before.position[removed]] = True
+        self.is_gone[old_position[removed]] = True
         lost, weighed = self._edges_at(is_affected)
         # By position, in whose order near queries search together
         affected = np.flatnonzero(is_affected)
-        after, moved, rearranged = self._rearranged(inserted, lost)
+        after, new_position, moved, rearranged = self._rearranged(inserted, lost)
         if lists is not None:
             lists = rearranged_lists(lists, moved, rearranged)
             after = replace(after, lists=lists)
         self.after = after
         self.at = PositionedPoints(after, points, inserted.shape[1], after.cores)
-        first_new = len(points) - len(inserted)
-        self.new = np.sort(after.position[first_new:])
+        self.new = np.sort(new_position)
+        # By row
+        self.position = np.append(moved(old_position[self.stays]), new_position)
         self.affected = moved(affected)
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
@@ -210,7 +216,7 @@ class _ForestChange:
             self.complete = np.zeros(len(after.row))
             self.complete[self.targets] = distance[:, -1]
         else:
-            new = after.position[first_new + reached.point]
+            new = new_position[reached.point]
             near = moved(reached.position)
             insert_listed(lists, near, new, reached.distance)
             self._list_again(lists, order)
@@ -260,21 +266,23 @@ class _ForestChange:
         self, inserted: np.ndarray, lost: np.ndarray
     ) -> tuple[
         FollowedForest,
+        np.ndarray,
         Callable[[np.ndarray], np.ndarray],
         Callable[[np.ndarray, np.ndarray | float], np.ndarray],
     ]:
         """Return parts of the points after the batch; the edges are those before it.
 
         The radius of a new point is NaN. `lost` are positions whose upward edges go.
-        Second, a function from old positions to new ones; third, one from a column by
-        old position, and its values of new points, to that by new position.
+        Second, the positions of new points; third, a function from old positions to new
+        ones; fourth, one from a column by old position, and its values of new points,
+        to that by new position.
         """
         before = self.before
         gone = np.flatnonzero(self.is_gone)
         is_out = self.is_gone | (before.radius < 0)
         row = self.new_row[before.row]
         row[is_out] = 0
-        changed, sizes = [], [len(part.point) for part in before.parts]
+        changed, sizes = [], [part.size for part in before.parts]
         parts, later = before.located_parts(), len(inserted)
         first = len(parts)  # the parts from this one on are built anew
         small = before.parts[0].small
@@ -298,9 +306,8 @@ class _ForestChange:
         rows = np.append(row[alive], np.arange(kept, len(self.points), dtype=np.uint32))
         order = np.arange(len(rows))
         if len(rows):
-            last = before.parts[0].of(self.points, rows, before.team)
+            last, order = before.parts[0].of(self.points, rows, before.team)
             changed.append(last)
-            order = last.point
         positions = np.empty(len(rows), np.uint32)
         positions[order] = np.arange(begin, begin + len(rows), dtype=np.uint32)
         later_position[alive - begin] = positions[: len(alive)]
@@ -322,9 +329,6 @@ class _ForestChange:
             before,
             parts=tuple(changed),
             row=np.append(row[:begin], rows[order]),
-            position=np.append(
-                moved(before.position[self.stays]), positions[len(alive) :]
-            ),
             radius=rearranged(before.radius, np.nan),
             up=rearranged(moved(before.up), positions[len(alive) :]),
             up_weight=rearranged(before.up_weight, 0.0),
@@ -332,7 +336,7 @@ class _ForestChange:
         after.radius[gone[gone < begin]] = -1
         roots = moved(lost[~self.is_gone[lost] | (lost < begin)])
         after.up[roots] = roots
-        return after, moved, rearranged
+        return after, positions[len(alive) :], moved, rearranged
 
     def forest(self) -> FollowedForest | None:
         """Return the next forest; None if a fresh search is faster."""
@@ -386,7 +390,7 @@ class _ForestChange:
         after, before = self.after, self.before
         gone = np.append(self.gone_key, self._old_keys(dropped))
         after.up[dropped] = dropped
-        a, b = after.position[new.a], after.position[new.b]
+        a, b = self.position[new.a], self.position[new.b]
         link_trees(after.up, after.up_weight, a, b, new.weight)
         new = new.take(np.argsort(new.key))
         new = new._replace(weight=from_norm(new.weight, after.metric))
@@ -539,7 +543,7 @@ class _ForestChange:
         np.minimum.at(least, group, weight[leaving])
         centre = np.empty(len(ends), np.uint32)
         centre[group] = row
-        position = self.after.position
+        position = self.position
         return PointEdges(
             position[row],
             position[centre[group]],

@@ -28,7 +28,7 @@ from ..kernels.changed_points import (
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
-from ..metrics import Norm, prepared
+from ..metrics import METRICS, prepared
 from ..search.build_tree import build_tree
 
 # Least searches of a thread, from single points or groups of them.
@@ -79,8 +79,8 @@ class PointPart(Protocol):
     small: int  # a part of fewer points, other than the first one, is made anew
 
     @property
-    def point(self) -> np.ndarray:
-        """The index of each position's point in the rows of `of` (uint32)."""
+    def size(self) -> int:
+        """The number of positions, those of removed points among them."""
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -93,10 +93,13 @@ class PointPart(Protocol):
         A group has at most LEAF points.
         """
 
-    def of(self, points: np.ndarray, rows: np.ndarray, threads: Threads) -> Self:
+    def of(
+        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+    ) -> tuple[Self, np.ndarray]:
         """Return a part of the same kind with some rows of the next version's points.
 
-        Points here are the user's, not prepared for the metric.
+        The second array has the index in `rows` of each position (uint32). Points here
+        are the user's, not prepared for the metric.
         """
 
     def moved(self, points: np.ndarray, row: np.ndarray, removed: np.ndarray) -> Self:
@@ -149,12 +152,29 @@ class TreePart:
         self, tree: PointTree, metric: str, leaf_at: np.ndarray | None = None
     ) -> None:
         """Take a tree; `leaf_at` (uint32) has the leaf of each LEAF-th position."""
-        self.tree, self.point, self.metric = tree, tree.point, metric
+        self.tree, self.metric = tree, metric
         if leaf_at is None:
-            every = np.arange(0, len(tree.point), LEAF)
+            every = np.arange(0, self.size, LEAF)
             leaf = np.searchsorted(tree.begin[tree.leaves], every, "right") - 1
             leaf_at = leaf.astype(np.uint32)
         self.leaf_at = leaf_at
+
+    @classmethod
+    def first(
+        cls, coordinates: np.ndarray, metric: str, threads: Threads
+    ) -> tuple["TreePart", np.ndarray]:
+        """Return a part with points, and the index of each position's point (uint32).
+
+        `coordinates` are float64, as the metric's norm compares them.
+        """
+        tree = build_tree(coordinates, METRICS[metric].norm, threads)
+        # No search of a part names points, so the part does not keep their numbers
+        return cls(tree._replace(point=np.empty(0, np.uint32)), metric), tree.point
+
+    @property
+    def size(self) -> int:
+        """See `PointPart`."""
+        return int(self.tree.end[0])
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -168,11 +188,12 @@ class TreePart:
         tree = self.tree
         return tree.end[tree.leaves] - tree.begin[tree.leaves]
 
-    def of(self, points: np.ndarray, rows: np.ndarray, threads: Threads) -> "TreePart":
+    def of(
+        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+    ) -> tuple["TreePart", np.ndarray]:
         """See `PointPart`."""
         values = prepared(np.asarray(points[rows], np.float64), self.metric)
-        tree = build_tree(values, Norm(self.tree.norm), threads)
-        return TreePart(tree, self.metric)
+        return TreePart.first(values, self.metric, threads)
 
     def moved(
         self, points: np.ndarray, row: np.ndarray, removed: np.ndarray

@@ -46,20 +46,26 @@ class ProductPart:
 
     search, cheap, small = "product", 1 << 7, 1 << 10
     metric: str
-    point: np.ndarray
     exact: PointArrays  # numbers are the version's rows
     rounded: RoundedPoints
 
     @classmethod
-    def first(cls, points: np.ndarray, metric: str, threads: Threads) -> "ProductPart":
-        """Return the only part of a version."""
+    def first(
+        cls, points: np.ndarray, metric: str, threads: Threads
+    ) -> tuple["ProductPart", np.ndarray]:
+        """Return the only part of a version, and the row of each position (uint32)."""
         point = random_order(len(points))
         if metric in DIVIDED:
             divided = divided_points(points, metric, threads)
             exact = PointArrays(*divided, point, point)
         else:
             exact = _prepared_points(points, metric, point, point)
-        return cls(metric, point, exact, RoundedPoints.of(exact, threads))
+        return cls(metric, exact, RoundedPoints.of(exact, threads)), point
+
+    @property
+    def size(self) -> int:
+        """See `PointPart`."""
+        return len(self.rounded.points)
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -68,17 +74,17 @@ class ProductPart:
         own = [self.exact.largest, self.exact.length]
         if self.metric not in DIVIDED:
             own.append(self.exact.values)
-        return [self.point, self.rounded.points, square, half, *own]
+        return [self.rounded.points, square, half, *own]
 
     @property
     def group_sizes(self) -> np.ndarray:
         """See `PointPart`."""
-        ends = np.append(np.arange(LEAF, len(self.point), LEAF), len(self.point))
+        ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
         return np.diff(ends, prepend=0)
 
     def of(
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
-    ) -> "ProductPart":
+    ) -> tuple["ProductPart", np.ndarray]:
         """See `PointPart`."""
         row = rows.astype(np.uint32)
         point = np.arange(len(rows), dtype=np.uint32)
@@ -88,23 +94,24 @@ class ProductPart:
         else:
             exact = _prepared_points(points[rows], self.metric, point, row)
         rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
-        return ProductPart(self.metric, point, exact, rounded)
+        return ProductPart(self.metric, exact, rounded), point
 
     def lists(
         self, order: int, neighbours: np.ndarray | None, threads: Threads
     ) -> NeighbourLists:
         """Return the lists of neighbours, at least `order` of each point.
 
-        `neighbours` has them if they are known; see `PointForest`.
+        The part is the only one of its version. `neighbours` has its neighbours if they
+        are known; see `PointForest`.
         """
-        count = len(self.point)
+        count, row = self.size, self.exact.point
         if neighbours is None:
             k = neighbours_to_list(0, order, count)
             position = self.products(threads).nearest(k, no_report)[1]
         else:
             position_of = np.empty(count, np.uint32)
-            position_of[self.point] = np.arange(count, dtype=np.uint32)
-            position = neighbours[self.point]
+            position_of[row] = np.arange(count, dtype=np.uint32)
+            position = neighbours[row]
             listed = position != NO_POSITION
             position[listed] = position_of[position[listed]]
         distance, complete = np.empty(position.shape), np.empty(count)
@@ -172,7 +179,7 @@ class ProductPart:
         count = 0
         for begin in range(0, len(points), ROWS):
             block = rounded[begin : begin + ROWS]
-            for tile in products.tiles(block, begin, 0, len(self.point)):
+            for tile in products.tiles(block, begin, 0, self.size):
                 pairs = list_reached_columns(
                     tile, queries, self.exact, self.rounded.bounds, reach, most
                 )

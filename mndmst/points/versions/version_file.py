@@ -287,7 +287,7 @@ class ChangedClusters:
         if self.user_ids.given is not None:
             columns["version/ids"] = self.user_ids.given
         if (followed := self.version.followed) is not None:
-            columns["version/radius"] = followed.radius[followed.position]
+            columns["version/radius"] = followed.radius[followed.positions()]
             if (listed := followed.neighbours) is not None:
                 columns["version/neighbours"] = listed.ravel()
         return columns

@@ -156,9 +156,9 @@ def test_small_new_parts_become_one(device, monkeypatch):
     with monkeypatch.context() as without:
         without.setattr(device_part.DevicePart, "small", 0)
         apart = follow(apart, batches)
-    assert [len(part.point) for part in apart.followed.parts] == [900, 16, 3]
+    assert [part.size for part in apart.followed.parts] == [900, 16, 3]
     together = follow(version, batches)
-    assert [len(part.point) for part in together.followed.parts] == [900, 19]
+    assert [part.size for part in together.followed.parts] == [900, 19]
 
 
 @pytest.mark.parametrize("bounding", [1, 1 << 10])

@@ -422,7 +422,7 @@ def test_lists_of_neighbours_are_complete_after_each_batch(monkeypatch):
         gone = random.choice(len(version.points), 60, replace=False)
         inserted = near_to(version.points[::7], 40)
         version = follows_all(version, [(gone, inserted)], monkeypatch)
-        lists, at = version.followed.lists, version.followed.position
+        lists, at = version.followed.lists, version.followed.positions()
         differences = version.points[:, None] - version.points
         distances = np.sqrt((differences**2).sum(axis=2))
         np.fill_diagonal(distances, np.inf)

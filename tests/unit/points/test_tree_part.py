@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from mndmst.kernels.threads import Threads
-from mndmst.points.metrics import Norm
-from mndmst.points.search.build_tree import build_tree
 from mndmst.points.versions.point_parts import TreePart
 
 
@@ -13,22 +11,22 @@ from mndmst.points.versions.point_parts import TreePart
 def test_coordinates_are_those_of_the_positions_that_are_in_the_tree(count):
     random = np.random.default_rng(count)
     points, threads = random.normal(size=(count, 3)), Threads(2)
-    part = TreePart(build_tree(points, Norm.EUCLIDEAN, threads), "euclidean")
+    part, point = TreePart.first(points, "euclidean", threads)
     start = 7
     positions = random.permutation(count + 2 * start).astype(np.uint32)
     copied = np.full((len(positions), 3), -1.0)
     part.copy_coordinates(start, positions, copied, threads)
     inside = (positions >= start) & (positions < start + count)
-    expected = points[part.point[positions[inside] - start]]
+    expected = points[point[positions[inside] - start]]
     assert np.array_equal(copied[inside], expected)
     assert (copied[~inside] == -1).all()
 
 
 def test_a_tree_without_a_point_finds_the_coordinates_of_others():
     points, threads = np.random.default_rng(2).normal(size=(300, 2)), Threads(1)
-    part = TreePart(build_tree(points, Norm.MANHATTAN, threads), "manhattan")
-    rest = part.moved(points, part.point, np.array([4]))
+    part, point = TreePart.first(points, "manhattan", threads)
+    rest = part.moved(points, point, np.array([4]))
     positions = np.delete(np.arange(300, dtype=np.uint32), 4)
     copied = np.empty((299, 2))
     rest.copy_coordinates(0, positions, copied, threads)
-    assert np.array_equal(copied, points[part.point[positions]])
+    assert np.array_equal(copied, points[point[positions]])
