@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..host.errors import ConfigError, InputError
-from .kernels.norms import CHEBYSHEV, EUCLIDEAN, MANHATTAN
+from .kernels.norms import CHEBYSHEV, EUCLIDEAN, LARGEST, MANHATTAN
 
 POLE = np.pi / 2
 # Float32 rounds the latitude of a pole up by 4.4e-8.
@@ -56,6 +56,12 @@ class Norm(IntEnum):
     def reduced(self, distance: np.ndarray) -> np.ndarray:
         """Return the reduced distances of distances."""
         return distance * distance if self == Norm.EUCLIDEAN else distance
+
+    def limit(self, distance: np.ndarray) -> np.ndarray:
+        """Return reduced distances above those of all points within a distance."""
+        with np.errstate(over="ignore"):
+            reduced = self.reduced(distance)
+            return np.minimum(reduced * (1 + 1e-15) + 1e-322, LARGEST)
 
     def distance(self, reduced: np.ndarray) -> np.ndarray:
         """Return the distances of reduced distances."""

@@ -12,6 +12,7 @@ import numpy as np
 from ...kernels.intrinsics import trailing_zeros
 from ...kernels.kruskal import unite
 from ...native.kernel import kernel
+from ..devices.point_products import NO_POSITION
 from .boruvka_steps import NO_EDGE, edge_key, name_components
 from .kd_tree import EMPTY_LANE, LEAF, gap_to_point, load_group
 from .leaf_vectors import distances_below, gaps_below, gaps_to_children
@@ -246,35 +247,75 @@ def _closing_detour(norm, detours, count, first, own_row, other, row, core, weig
 
 
 @kernel
-def drop_closed_edges(norm, near, begin, end, is_open):
+def weigh_listed(near, listed, rows, cores, begin, end):
+    """Weigh the edges from the points [begin, end) to their listed neighbours.
+
+    `listed` has their positions; `rows` and `cores` are by position. On entry
+    `near.weight` has the distances.
+    """
+    for i in range(begin, end):
+        own, core = near.row[i], near.core[i]
+        for j in range(listed.shape[1]):
+            other = listed[i, j]
+            if other == NO_POSITION or rows[other] == own:
+                near.near_row[i, j], near.near_core[i, j] = own, 0.0
+                near.weight[i, j] = np.inf
+                continue
+            near.near_row[i, j], near.near_core[i, j] = rows[other], cores[other]
+            near.weight[i, j] = max(near.weight[i, j], core, cores[other])
+
+
+@kernel
+def drop_closed_edges(norm, near, is_open, begin, end):
     """Write whether the edge to each neighbour is not the last one of a cycle of three.
 
-    The third point is a nearer neighbour. Edges that are not lighter than `within` are
-    dropped, too.
+    The third point is one of the first LEAF neighbours. Edges that are not lighter than
+    `within` are dropped, too.
     """
     neighbours, dimensions = near.weight.shape[1], near.points.shape[1]
     detours = _allocate_detours(dimensions)
+    block, out = np.zeros(dimensions * LEAF), np.empty(LEAF)
     for i in range(begin, end):
-        count = 0
+        own_row, count = near.row[i], 0
         for j in range(neighbours):
-            weight = near.weight[i, j]
-            is_open[i, j] = False
-            if weight >= near.within[i]:
+            count = _add_detour(detours, count, near, i, j)
+        lanes = (np.uint64(1) << np.uint64(count)) - np.uint64(1)
+        for j in range(neighbours):
+            weight, row = near.weight[i, j], near.near_row[i, j]
+            is_open[i, j] = weight < near.within[i]
+            if not is_open[i, j]:
                 continue
-            closing = _closing_detour(
+            key = edge_key(own_row, row)
+            _load_point(near.near[i], j, block)
+            between = lanes & distances_below(
                 norm,
-                detours,
-                count,
+                detours.block,
                 0,
-                near.row[i],
-                near.near[i, j],
-                near.near_row[i, j],
-                near.near_core[i, j],
-                weight,
+                dimensions,
+                block,
+                0,
+                out,
+                limit_of(norm, weight),
             )
-            is_open[i, j] = closing < 0
-            if is_open[i, j]:
-                count = _add_detour(detours, count, near, i, j)
+            while between:
+                lane = np.int64(trailing_zeros(between))
+                between &= between - np.uint64(1)
+                there, other = detours.weight[lane], detours.row[lane]
+                on = max(
+                    distance_of(norm, out[lane]),
+                    detours.core[lane],
+                    near.near_core[i, j],
+                )
+                if (
+                    other != row
+                    and (
+                        there < weight
+                        or (there == weight and edge_key(own_row, other) < key)
+                    )
+                    and (on < weight or (on == weight and edge_key(other, row) < key))
+                ):
+                    is_open[i, j] = False
+                    break
 
 
 @kernel

@@ -80,9 +80,9 @@ def nearest(tree, distances, positions, first, last):
 def nearest_to_queries(tree, points, distances, positions, first, last):
     """Find the points of a tree nearest to the points [first, last) of another rank.
 
-    Consecutive queries lie near to each other. On entry each row of `distances` repeats
-    the query's bound, and `positions` is NO_POSITION; each neighbour within the bound
-    replaces an entry. Rows ascend.
+    Consecutive queries lie near to each other. On entry the rows of `distances` and
+    `positions` have the neighbours found elsewhere, or the query's bound and
+    NO_POSITION, and each nearer point replaces the last entry. Rows ascend.
     """
     k = distances.shape[1]
     size = (k + MULTIPLE - 1) // MULTIPLE * MULTIPLE
@@ -94,8 +94,9 @@ def nearest_to_queries(tree, points, distances, positions, first, last):
         for i in range(count):
             group.limits[i] = distances[begin + i, k - 1]
             for j in range(size):
-                group.distances[i * size + j] = group.limits[i]
-                group.positions[i * size + j] = positions[begin + i, 0]
+                listed = min(j, k - 1)
+                group.distances[i * size + j] = distances[begin + i, listed]
+                group.positions[i * size + j] = positions[begin + i, listed]
         search_group(tree, group, size, k, -1)
         for i in range(count):
             for j in range(k):

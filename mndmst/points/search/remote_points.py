@@ -301,7 +301,7 @@ class MpiPoints(RemotePoints):
             if self.low is not None:  # lower limits spare walks of trees, not products
                 np.minimum(searched, bound[component_of_query], out=searched)
             gaps = self._gaps(rank, queries)
-            sent = np.flatnonzero(gaps < self._limit_of(searched))
+            sent = np.flatnonzero(gaps < self.local.norm.limit(searched))
 
             def columns(part: slice, sent: np.ndarray = sent) -> list[np.ndarray]:
                 positions = queries[sent[part]]
@@ -444,9 +444,3 @@ class MpiPoints(RemotePoints):
             gap = np.maximum(np.maximum(low - column, column - high), 0)
             total = self.local.norm.add(total, gap)
         return total
-
-    def _limit_of(self, weight: np.ndarray) -> np.ndarray:
-        """Return reduced distances above those of all points within a distance."""
-        with np.errstate(over="ignore"):
-            limit = self.local.norm.reduced(weight)
-            return np.minimum(limit * (1 + 1e-15) + 1e-322, LARGEST)

@@ -26,7 +26,7 @@ from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
-from .point_parts import PointPairs, SourceSearch
+from .point_parts import PointPairs, SourceSearch, merge_nearer
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
 # Points that search the first bounds of components without an edge, or one of each.
@@ -118,16 +118,18 @@ class DevicePart:
         least[removed] = np.inf
         return replace(self, least=least)
 
-    def nearest(
+    def improve_nearest(
         self,
         queries: np.ndarray,
         starts: np.ndarray,
-        bound: np.ndarray,
-        k: int,
+        distance: np.ndarray,
+        position: np.ndarray,
+        start: np.uint32,
         threads: Threads,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> None:
         """See `PointPart`."""
-        return self._nearest(queries, k, self.least)
+        found, at = self._nearest(queries, distance.shape[1], self.least)
+        merge_nearer(distance, position, found, at + start)
 
     def _nearest(
         self, queries: np.ndarray, k: int, least: np.ndarray

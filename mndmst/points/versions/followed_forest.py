@@ -11,7 +11,6 @@ from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
 from ..kernels.changed_points import find_positions, root_forest
 from ..kernels.neighbour_lists import NeighbourLists
-from ..kernels.norms import LARGEST
 from ..metrics import METRICS, prepared
 from ..point_forest import PointForest
 from ..search.point_search import TreeSearch
@@ -222,26 +221,24 @@ class FollowedForest:
         return Reached(query, position, distance, reach)
 
     def nearest(
-        self, queries: np.ndarray, starts: np.ndarray, k: int, step: int
+        self,
+        queries: np.ndarray,
+        starts: np.ndarray,
+        within: np.ndarray,
+        k: int,
+        step: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and positions of the k nearest points, ascending.
 
-        Queries from each index in `starts` to the next are near to each other. With
-        `step` -1 the last part, which has new points, is searched first, else 1.
+        Queries from each index in `starts` to the next are near to each other. Points
+        beyond the distance `within` of a query may be missing: the distance of a
+        missing one is at least this, and its position NO_POSITION. With `step` -1 the
+        last part, which has new points, is searched first, else 1.
         """
-        team, bound = self.team, np.full(len(queries), LARGEST)
-        distances = positions = np.empty((len(queries), 0))
+        norm = METRICS[self.metric].norm
+        distance = np.repeat(norm.limit(within)[:, None], k, axis=1)
+        position = np.full(distance.shape, NO_POSITION)
         for part, at in self.located_parts()[::step]:
-            distance, position = part.nearest(queries, starts, bound, k, team)
-            position += np.uint32(at.start)
-            if not distances.size:
-                distances, positions = distance, position
-            else:
-                nearer = np.flatnonzero(distance[:, 0] < bound)
-                both = np.hstack([distances[nearer], distance[nearer]])
-                chosen = np.argsort(both, axis=1, kind="stable")[:, :k]
-                distances[nearer] = np.take_along_axis(both, chosen, axis=1)
-                both = np.hstack([positions[nearer], position[nearer]])
-                positions[nearer] = np.take_along_axis(both, chosen, axis=1)
-            bound = distances[:, -1]
-        return METRICS[self.metric].norm.distance(distances), positions
+            start = np.uint32(at.start)
+            part.improve_nearest(queries, starts, distance, position, start, self.team)
+        return norm.distance(distance), position

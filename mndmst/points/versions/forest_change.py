@@ -33,6 +33,7 @@ import numpy as np
 
 from ...api.forest import Forest, one_tree_labels
 from ...kernels.kruskal import component_labels
+from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.changed_points import (
@@ -41,6 +42,7 @@ from ..kernels.changed_points import (
     drop_closed_edges,
     link_trees,
     list_edges_at,
+    weigh_listed,
     write_next_forest,
 )
 from ..kernels.kd_tree import LEAF
@@ -190,6 +192,8 @@ class _ForestChange:
         self.is_gone = np.zeros(len(before.up), np.bool_)
         self.is_gone[old_position[removed]] = True
         lost, weighed = self._edges_at(is_affected)
+        rises = np.zeros_like(is_affected)
+        rises[reached.position[reached.point < len(removed)]] = True
         # By position, in whose order near queries search together
         affected = np.flatnonzero(is_affected)
         after, new_position, moved, rearranged = self._rearranged(inserted, lost)
@@ -209,7 +213,11 @@ class _ForestChange:
         if lists is None:
             in_tree = isinstance(after.parts[0], TreePart)
             k = order + 1 + (FURTHER_IN_TREE if in_tree else FURTHER)
-            distance, position = self._nearest(min(k, len(points)))
+            # Core distances fall where no removed point is within the old one
+            within = np.full(len(self.targets), np.inf)
+            falls = np.flatnonzero(~rises[affected])
+            within[falls] = self.old_radius[falls]
+            distance, position = self._nearest(within, min(k, len(points)))
             after.radius[self.targets] = distance[:, order]
             self.listed_distance, self.listed = distance, position
             # By position: a target lists all nearer points
@@ -236,18 +244,22 @@ class _ForestChange:
         short = self.targets[lists.position[self.targets, order - 1] == NO_POSITION]
         alone = np.arange(len(short) + 1)
         k = lists.distance.shape[1] + 1
-        nearest = self.after.nearest(self.at.coordinates(short), alone, k, 1)
-        write_lists(lists, short, *nearest)
+        within = np.full(len(short), np.inf)
+        points = self.at.coordinates(short)
+        write_lists(lists, short, *self.after.nearest(points, alone, within, k, 1))
 
-    def _nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and positions of the k points nearest to each target."""
+    def _nearest(self, within: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and positions of the k points nearest to each target.
+
+        Points beyond the distance `within` of the target may be missing.
+        """
         group = np.searchsorted(self.after.group_begin, self.affected, "right")
-        alone = np.arange(len(self.new) + 1)
+        alone, count = np.arange(len(self.new) + 1), len(self.affected)
         found = [
-            self.after.nearest(self.at.searching(positions), starts, k, step)
-            for positions, starts, step in (
-                (self.affected, group_starts(group), 1),
-                (self.new, alone, -1),
+            self.after.nearest(self.at.searching(positions), starts, limits, k, step)
+            for positions, starts, limits, step in (
+                (self.affected, group_starts(group), within[:count], 1),
+                (self.new, alone, within[count:], -1),
             )
         ]
         distance, position = map(np.concatenate, zip(*found, strict=True))
@@ -441,30 +453,19 @@ class _ForestChange:
         Walks find the edges of incomplete lists; None if these visit too much.
         """
         after, team, at = self.after, self.after.team, self.at
+        near = self._near_points()
+        complete = np.minimum(self.complete[self.targets], near.within)
+        complete[incomplete] = near.within[incomplete]
+        self.complete[self.targets] = complete
+        is_open = np.empty((len(self.affected), self.listed.shape[1]), np.bool_)
+        ranges = each_range(team.bounds(len(self.affected), LEAF))
         norm = int(METRICS[after.metric].norm)
-        complete = np.ones(len(self.targets), np.bool_)
-        complete[incomplete] = False
-        rest = np.flatnonzero(complete)
-        # Of targets with smaller core distances only lighter edges are listed
-        target, within = self.targets[rest], self.old_radius[rest]
-        within = np.where(after.radius[target] < within, within, np.inf)
-        self.complete[target] = np.minimum(self.complete[target], within)
-
-        def listed(begin: int, end: int) -> PointEdges:
-            near = self._near_points(rest[begin:end])
-            near = near._replace(within=within[begin:end])
-            is_open = np.empty(near.weight.shape, np.bool_)
-            drop_closed_edges(norm, near, 0, end - begin, is_open)
-            index, column = np.nonzero(is_open)
-            target = rest[begin + index]
-            return at.edges(
-                self.targets[target],
-                self.listed[target, column],
-                self.listed_distance[target, column],
-            )
-
-        edges = team.map(listed, team.ranges(len(rest), LEAF))
-        near = self._near_points(incomplete)
+        team.run(drop_closed_edges, norm, near, is_open, *ranges)
+        is_open[incomplete[incomplete < len(self.affected)]] = False
+        listed = np.nonzero(is_open)
+        ends = self.targets[listed[0]], self.listed[listed]
+        edges = [at.edges(*ends, self.listed_distance[listed])]
+        near = NearPoints(*(column[incomplete] for column in near))
         for tree, inside in trees:
             found = tree.list_open_edges(
                 at.cores[inside], after.row[inside], near, MOST_NODES, team
@@ -475,30 +476,30 @@ class _ForestChange:
             target = self.targets[incomplete[index]]
             position += np.uint32(inside.start)
             edges.append(at.edges(target, position, distance))
-        self.complete[self.targets[incomplete]] = near.within
         return PointEdges.concatenate(edges)
 
-    def _near_points(self, index: np.ndarray) -> NearPoints:
-        """Return some targets with their listed neighbours."""
-        after, target, listed = self.after, self.targets[index], self.listed[index]
-        points = self.at.coordinates(target)
-        near = self.at.coordinates(listed.ravel())
-        row, near_row = after.row[target], after.row[listed]
-        core, near_core = self.at.cores[target], self.at.cores[listed]
-        weight = np.maximum(self.listed_distance[index], near_core)
-        np.maximum(weight, core[:, None], out=weight)
-        weight[near_row == row[:, None]] = np.inf
-        within = self.old_radius[index]
-        return NearPoints(
-            points,
-            row,
+    def _near_points(self) -> NearPoints:
+        """Return the targets with their listed neighbours.
+
+        Of targets with smaller core distances only lighter edges are listed.
+        """
+        after, team = self.after, self.after.team
+        target, listed = self.targets, self.listed
+        core, coordinates = self.at.cores[target], self.at.coordinates(listed.ravel())
+        falls = after.radius[target] < self.old_radius  # False for new points
+        near = NearPoints(
+            self.at.coordinates(target),
+            after.row[target],
             core,
-            np.where(np.isnan(within), np.inf, within),  # a new point lists all edges
-            near.reshape(*listed.shape, points.shape[1]),
-            near_row,
-            near_core,
-            weight,
+            np.where(falls, self.old_radius, np.inf),
+            coordinates.reshape(*listed.shape, coordinates.shape[1]),
+            np.empty(listed.shape, np.uint32),
+            np.empty(listed.shape),
+            self.listed_distance.copy(),
         )
+        ranges = each_range(team.bounds(len(target), LEAF))
+        team.run(weigh_listed, near, listed, after.row, self.at.cores, *ranges)
+        return near
 
     def _weighed_again(self, old: np.ndarray, positions: np.ndarray) -> PointEdges:
         """Weigh the upward edges of positions, and return the raised edges.
@@ -553,7 +554,7 @@ class _ForestChange:
 
     def _listed_edges(self) -> PointEdges:
         """Return the edges of the targets to their listed neighbours."""
-        near = self.listed_distance < LARGEST
+        near = self.listed != NO_POSITION
         target = np.repeat(self.targets, near.sum(axis=1))
         return self.at.edges(target, self.listed[near], self.listed_distance[near])
 

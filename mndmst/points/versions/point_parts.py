@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from ...kernels.threads import Threads, each_range
-from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
     EdgeSources,
@@ -108,19 +107,20 @@ class PointPart(Protocol):
         Others keep their positions; `row` has their rows in the version's `points`.
         """
 
-    def nearest(
+    def improve_nearest(
         self,
         queries: np.ndarray,
         starts: np.ndarray,
-        bound: np.ndarray,
-        k: int,
+        distance: np.ndarray,
+        position: np.ndarray,
+        start: np.uint32,
         threads: Threads,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the reduced distances and positions of the k nearest points.
+    ) -> None:
+        """Replace listed neighbours of queries by nearer points of the part.
 
-        Points that are not nearer than the `bound` of a query may be left out: they
-        are at it, or further, and at NO_POSITION. Up to LEAF queries from each index in
-        `starts` to the next are near to each other.
+        The rows of `distance`, which is reduced, ascend. The part's positions begin at
+        `start` in those of the version. Up to LEAF queries from each index in `starts`
+        to the next are near to each other.
         """
 
     def reached(
@@ -225,22 +225,22 @@ class TreePart:
         ranges = threads.ranges(len(positions), COPIED)
         threads.map(copy_coordinates, [(*copied, *at) for at in ranges])
 
-    def nearest(
+    def improve_nearest(
         self,
         queries: np.ndarray,
         starts: np.ndarray,
-        bound: np.ndarray,
-        k: int,
+        distance: np.ndarray,
+        position: np.ndarray,
+        start: np.uint32,
         threads: Threads,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> None:
         """See `PointPart`."""
-        distance = np.repeat(bound[:, None], k, axis=1)
-        position = np.full((len(queries), k), NO_POSITION)
         ranges = each_range(threads.bounds(len(starts) - 1, LEAF))
+        position -= start  # entries of other parts wrap around meanwhile
         threads.run(
             nearest_to_groups, self.tree, queries, starts, distance, position, *ranges
         )
-        return distance, position
+        position += start
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
@@ -309,6 +309,21 @@ class TreePart:
         threads.map(improve_first_edges, calls)
         for own in edges[1:]:
             take_earlier_edges(first, own)
+
+
+def merge_nearer(
+    distance: np.ndarray, position: np.ndarray, found: np.ndarray, at: np.ndarray
+) -> None:
+    """Replace listed neighbours of queries by nearer ones, which are `found`.
+
+    Rows ascend. `at` has the positions of the found points.
+    """
+    nearer = np.flatnonzero(found[:, 0] < distance[:, -1])
+    both = np.hstack([distance[nearer], found[nearer]])
+    chosen = np.argsort(both, axis=1, kind="stable")[:, : distance.shape[1]]
+    distance[nearer] = np.take_along_axis(both, chosen, axis=1)
+    both = np.hstack([position[nearer], at[nearer]])
+    position[nearer] = np.take_along_axis(both, chosen, axis=1)
 
 
 def _joined(pairs: list[PointPairs], counts: list[int], most: int) -> PointPairs | None:

@@ -54,6 +54,9 @@ class PositionedPoints:
         norm, parts = METRICS[self.forest.metric].norm, self.forest.parts_on_device()
         if parts:
             return norm.distance(squares_on_device(parts, a, b))
+        if isinstance(self.forest.parts[0], TreePart):
+            gaps = self.coordinates(a) - self.coordinates(b)
+            return norm.distance(norm.total(np.abs(gaps, out=gaps)))
         return pair_distances(self._coordinates_of, a, b, norm, self.forest.team)
 
     def edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:

@@ -29,7 +29,7 @@ from ..search.product_search import (
     random_order,
 )
 from ..search.search_steps import no_report
-from .point_parts import PointPairs, SourceSearch
+from .point_parts import PointPairs, SourceSearch, merge_nearer
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
@@ -154,18 +154,20 @@ class ProductPart:
             largest, length = divisors
         return PointArrays(typed_points(points), largest, length, row, row)
 
-    def nearest(
+    def improve_nearest(
         self,
         queries: np.ndarray,
         starts: np.ndarray,
-        bound: np.ndarray,
-        k: int,
+        distance: np.ndarray,
+        position: np.ndarray,
+        start: np.uint32,
         threads: Threads,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> None:
         """See `PointPart`."""
-        return self.products(threads).nearest_to(
-            queries, np.full(len(queries), np.inf), k
-        )
+        bound = np.full(len(queries), np.inf)
+        k = distance.shape[1]
+        found, at = self.products(threads).nearest_to(queries, bound, k)
+        merge_nearer(distance, position, found, at + start)
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads

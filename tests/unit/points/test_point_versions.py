@@ -441,13 +441,13 @@ def test_products_search_neighbours_of_new_points_alone(monkeypatch):
     points = np.random.default_rng(3).normal(size=(900, 24))
     version = PointVersion.first(points, ForestRule("euclidean", 3, search="product"))
     searched = []
-    nearest = ProductPart.nearest
+    improve_nearest = ProductPart.improve_nearest
 
     def count(part, queries, *rest):
         searched.append(len(queries))
-        return nearest(part, queries, *rest)
+        improve_nearest(part, queries, *rest)
 
-    monkeypatch.setattr(ProductPart, "nearest", count)
+    monkeypatch.setattr(ProductPart, "improve_nearest", count)
     monkeypatch.delattr(HostProducts, "nearest")  # of all points
     follows_all(version, [([5, 6], near_to(points, 3))], monkeypatch)
     assert set(searched) == {3}
