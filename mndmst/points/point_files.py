@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from tokenize import TokenError
 from typing import BinaryIO, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from ..io.formats.matrix_values import (
     check_square,
     check_values,
 )
-from ..io.formats.packed_files import readable, unpacked_suffix
+from ..io.formats.packed_files import ARRAY_ERRORS, readable, unpacked_suffix
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
     POINT_ARRAYS,
@@ -48,10 +47,6 @@ from .search.search_steps import start_in_thread
 
 EXAMPLES = ("rings", "blobs")
 EXAMPLE_POINTS = 100_000
-_DAMAGED = (
-    OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
-    KeyError,
-)  # fmt: skip
 HASHED = 1 << 24  # bytes that are hashed at once
 TableT = TypeVar("TableT")
 OptionsT = ParamSpec("OptionsT")
@@ -199,7 +194,7 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
         raise
     except (FileNotFoundError, PermissionError) as error:
         raise unreadable(path, error) from error
-    except _DAMAGED as error:
+    except ARRAY_ERRORS as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
             "array, a point a row, or numbers separated by commas."

@@ -3,6 +3,8 @@
 import gzip
 import importlib
 import lzma
+import tokenize
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,12 @@ PIECE_BYTES = 1 << 20
 ZSTD_BYTES = 1 << 9
 LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
 COMPRESSIONS = (".gz", ".xz", ".zst")
+# Errors of NumPy, SciPy and zipfile on arrays that are damaged or of another kind
+ARRAY_ERRORS = (
+    ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
+    NotImplementedError, RuntimeError, OverflowError, MemoryError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 
 
 def unpacked_suffix(path: Path) -> str:

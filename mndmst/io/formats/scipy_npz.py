@@ -6,9 +6,7 @@ they lie, and `zipfile` checks their checksums; of others SciPy reads all.
 """
 
 import io
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -24,15 +22,9 @@ from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
 from ..memory_limit import check_room
 from .binary_graphs import Binary, RowsFile, StoredArray
-from .packed_files import COMPRESSIONS, import_scipy, read_bytes
+from .packed_files import ARRAY_ERRORS, COMPRESSIONS, import_scipy, read_bytes
 from .table_columns import precomputed_advice
 
-# Errors of NumPy, SciPy and zipfile on files that are damaged or of another kind
-_DAMAGES = (
-    ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
-    NotImplementedError, RuntimeError, OverflowError, MemoryError,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
@@ -78,7 +70,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except MndmstError:
         raise
-    except _DAMAGES as error:
+    except ARRAY_ERRORS as error:
         raise _damaged(path, error) from error
 
 

@@ -1,7 +1,9 @@
 """Points from every format: coordinates are read, ids and index columns are not."""
 
 import gzip
+import io
 import re
+import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +19,7 @@ import zstandard
 
 import mndmst
 from mndmst import read_points
-from mndmst.host.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError, MndmstError
 from mndmst.points.point_files import PointTable, read_point_table
 
 X, Y = [0.5, 1.5, 2.25], [3.5, -1.0, 4.0]
@@ -282,6 +284,27 @@ def test_arrays_of_npz_files(tmp_path: Path) -> None:
     (tmp_path / "torn.npz").write_bytes(path.read_bytes()[:-40])
     with pytest.raises(InputError, match=r"torn\.npz: cannot be read as points"):
         read_points(tmp_path / "torn.npz", key="a")
+
+
+@pytest.mark.parametrize("method", ["STORED", "DEFLATED", "BZIP2", "LZMA"])
+def test_no_byte_of_an_archive_leads_to_a_traceback(
+    method: str, tmp_path: Path
+) -> None:
+    """Such as another version of the archive, or a method without a decoder."""
+    array, path = io.BytesIO(), tmp_path / "p.npz"
+    np.save(array, POINTS)
+    with zipfile.ZipFile(path, "w", getattr(zipfile, f"ZIP_{method}")) as packed:
+        packed.writestr("a.npy", array.getvalue())
+    np.testing.assert_array_equal(read_points(path), POINTS)
+    whole, refused = path.read_bytes(), 0
+    for position in range(len(whole)):
+        for value in {0, 255, whole[position] ^ 1} - {whole[position]}:
+            path.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
+            try:
+                read_points(path)
+            except MndmstError:
+                refused += 1
+    assert refused > len(whole)
 
 
 @pytest.mark.parametrize(
