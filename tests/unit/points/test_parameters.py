@@ -15,6 +15,7 @@ from mndmst.points.clusters.density_clusters import DensityRule, density_rule
 from mndmst.points.clusters.parameters import PARAMETERS
 from mndmst.points.metrics import METRICS
 from mndmst.points.pairwise_forest import ALL_PAIRS
+from mndmst.service.client import Service
 
 NUMBERS = [p for p in PARAMETERS.values() if p.kind in (int, float)]
 TEXTS = [p for p in PARAMETERS.values() if p.kind is str]
@@ -112,20 +113,25 @@ def of_metric(text: str) -> str:
 
 
 DOCS = Path(mndmst.__file__).parent / "docs"
+COMMANDS = (DOCS / "commands.md").read_text()
 # Each begins with the metrics that are searched; the command and the page on Python
 # then have those that compare all pairs.
 DESCRIPTIONS = {
-    "cli/point_options.py": of_metric((DOCS / "commands.md").read_text()),
+    "cli/point_options.py": of_metric(COMMANDS),
     "docs/python.md": of_metric((DOCS / "python.md").read_text()),
     "HDBSCAN": of_metric(inspect.getdoc(mndmst.HDBSCAN) or ""),
     "single_linkage": of_metric(inspect.getdoc(mndmst.single_linkage) or ""),
+    "service/client.py": of_metric(inspect.getdoc(Service.load_points) or ""),
+    "serve of cli/point_options.py": of_metric(
+        COMMANDS.partition("## mndmst serve")[2]
+    ),
 }
 
 
 @pytest.mark.parametrize("where", DESCRIPTIONS)
 def test_every_metric_is_described_where_a_user_looks(where: str) -> None:
     searched, *rest = DESCRIPTIONS[where].split("all pairs", maxsplit=1)
-    if where in ("HDBSCAN", "single_linkage"):
+    if where not in ("cli/point_options.py", "docs/python.md"):
         rest = [" ".join(ALL_PAIRS)]  # HDBSCAN's docstring refers to the table
     for text, metrics in ((searched, METRICS), (rest[0], ALL_PAIRS)):
         missing = set(metrics) - set(re.findall(r"\w+", text))
