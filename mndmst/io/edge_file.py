@@ -1,8 +1,8 @@
 """Edges in memory, and files of edges that are read piece by piece.
 
 `EdgeFile` is the interface between the partitioner and a format. A file has a length in
-its own units (bytes of text, entries of a binary file, edges of a random graph). object
-number of processes read any ranges, and ranges that cover the file together give every
+its own units (bytes of text, entries of a binary file, edges of a random graph). Any
+number of processes reads any ranges, and ranges that cover the file together give every
 entry once: a range of text, for example, begins at the first line that begins in it.
 """
 

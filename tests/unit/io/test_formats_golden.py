@@ -30,6 +30,7 @@ from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.weight_rules import weigh
 from mndmst.io.shards.row_reading import read_rows
+from tests.fuzz import binary_graphs, tables, text_graphs
 
 MEMORY = 4 << 30
 WEIGHTED = (
@@ -149,6 +150,19 @@ def test_every_format_has_a_row_in_the_table() -> None:
              page.splitlines() if row.startswith("| `"))  # fmt: skip
     listed = set(" ".join(itertools.chain.from_iterable(names)).split())
     assert set(NAMES) <= listed, "add a row to mndmst/io/formats/README.md"
+
+
+def test_every_format_is_fuzzed() -> None:
+    """But other names of edge lists and of METIS, and shards, which are a target."""
+    fuzzed = {
+        "bvgraph",
+        *(Path(name).suffix[1:] for name in binary_graphs.FILES),
+        *text_graphs.SUFFIXES,
+        *(suffix for suffix, reader in tables.READINGS if reader is read_edges),
+    }
+    lists = {"el", "wel", "edges", "edgelist", "plain-edgelist"}
+    missing = set(NAMES) - fuzzed - lists - {"metis", "feather", "h5"}
+    assert not missing, "add them to FILES or SUFFIXES of a target in tests/fuzz"
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if (DATA / f"square.{n}").exists()])
