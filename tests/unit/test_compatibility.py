@@ -57,6 +57,11 @@ def test_every_promise_names_tests_that_exist(row: list[str]) -> None:
         assert not function or function in functions(path), function
 
 
+@pytest.mark.parametrize("row", rows(SECURITY), ids=lambda row: row[0][:60])
+def test_every_attack_names_its_tests_and_no_whole_file(row: list[str]) -> None:
+    assert not re.findall(r"`tests/[\w/]+\.py`", row[-1])
+
+
 def test_the_pages_have_their_promises() -> None:
     assert len(rows(PAGE)) > 25
     assert len(rows(SECURITY)) > 20
