@@ -18,7 +18,6 @@ from ..kernels.changed_points import (
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.path_bounds import OldEdges, bound_unlisted_edges
-from .device_part import DevicePart
 from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
@@ -62,13 +61,8 @@ class ChangeRounds:
         find_group_vertices(self.points)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
-        self.parts = [
-            (
-                part.for_rounds(vertex[inside], at.cores[inside], lower_bound[inside])
-                if isinstance(part, DevicePart)
-                else part,
-                inside,
-            )
+        self.searches = [
+            part.for_rounds(vertex[inside], at.cores[inside], lower_bound[inside])
             for part, inside in self.after.located_parts()
         ]
         self.reach = searching.reach
@@ -135,7 +129,8 @@ class ChangeRounds:
                 lower_bound = np.maximum(lower_bound, self.reach)
             of_vertex = np.full(len(of_vertex), -np.inf)
         end = 0
-        for part, at in self.parts:
+        parts = self.after.located_parts()
+        for (part, at), of_part in zip(parts, self.searches, strict=True):
             begin, end = end, end + len(part.group_sizes)
             vertices = PartVertices(
                 self.after.row[at],
@@ -146,7 +141,7 @@ class ChangeRounds:
                 lower_bound[at],
                 of_vertex,
             )
-            part.improve_first_edges(vertices, search, first, self.after.team)
+            of_part.improve_first_edges(vertices, search, first, self.after.team)
 
 
 def old_edges(listed: PointEdges, lost: PointEdges) -> OldEdges:

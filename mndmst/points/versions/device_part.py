@@ -1,9 +1,8 @@
 """The points of a version in many dimensions on a device; see `ResidentPoints`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,13 @@ from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
-from .point_parts import PointPairs, SourceSearch, merge_nearer
+from .point_parts import (
+    FURTHER,
+    PointPairs,
+    SourceSearch,
+    merge_nearer,
+    positions_inside,
+)
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
 # Points that search the first bounds of components without an edge, or one of each.
@@ -46,16 +51,6 @@ def _refusals() -> Iterator[None]:
         raise DeviceRefusalError(str(error)) from error
 
 
-class RoundColumns(NamedTuple):
-    """Arrays on the device that are the same in all rounds, by position."""
-
-    vertex: np.ndarray  # uint32
-    # float64: lower bounds of edges to new points, and to others; infinite for removed
-    # points
-    cores: np.ndarray
-    lower_bound: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class DevicePart:
     """Points on a device; see `PointPart`. Versions share one copy on the device.
@@ -63,13 +58,12 @@ class DevicePart:
     All methods raise DeviceRefusalError if the device cannot go on.
     """
 
-    search, cheap, small = "device", 1 << 14, 1 << 15
+    search, cheap, small, further = "device", 1 << 14, 1 << 15, FURTHER
     metric: str
     listed: int  # the most neighbours that a search lists
     resident: ResidentPoints
     each: np.ndarray  # uint32, on the device: all positions
     least: np.ndarray  # float64: infinite for removed points, else 0
-    columns: RoundColumns | None = None  # during rounds
 
     @classmethod
     def first(
@@ -103,6 +97,11 @@ class DevicePart:
         ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
         return np.diff(ends, prepend=0)
 
+    @property
+    def walked(self) -> None:
+        """See `PointPart`."""
+        return None
+
     def of(
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
     ) -> tuple["DevicePart", np.ndarray]:
@@ -118,6 +117,37 @@ class DevicePart:
         least[removed] = np.inf
         return replace(self, least=least)
 
+    def empty_coordinates(self, count: int) -> np.ndarray:
+        """See `PointPart`."""
+        with _refusals():
+            return self.resident.empty_points(count)
+
+    def copy_coordinates(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """See `PointPart`."""
+        index, inside = positions_inside(self, start, positions)
+        with _refusals():
+            self.resident.copy_points(inside, index, coordinates)
+
+    def copy_distances(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        distance: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """See `PointPart`."""
+        index, inside = positions_inside(self, start, positions)
+        with _refusals():
+            squares = self.resident.squares(coordinates, index, inside)
+        distance[index] = np.sqrt(squares)
+
     def improve_nearest(
         self,
         queries: np.ndarray,
@@ -128,10 +158,10 @@ class DevicePart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        found, at = self._nearest(queries, distance.shape[1], self.least)
+        found, at = self.nearest_present(queries, distance.shape[1], self.least)
         merge_nearer(distance, position, found, at + start)
 
-    def _nearest(
+    def nearest_present(
         self, queries: np.ndarray, k: int, least: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest points of which `least` is finite."""
@@ -151,7 +181,7 @@ class DevicePart:
         rows = PairRows(points, no_bound, np.full(len(points), NO_POSITION))
         found = [(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))]
         count = 0
-        for some, pairs in self._pairs(
+        for some, pairs in self.pairs(
             len(points), lambda some: (rows.part(some), columns)
         ):
             distance = np.sqrt(pairs.square)
@@ -163,7 +193,7 @@ class DevicePart:
                 return None
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
-    def _pairs(
+    def pairs(
         self, count: int, wanted: Callable[[slice], tuple[PairRows, PairColumns]]
     ) -> Iterator[tuple[slice, PairsWithin]]:
         """Yield pairs of `count` rows, some rows at a time.
@@ -184,13 +214,28 @@ class DevicePart:
 
     def for_rounds(
         self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
-    ) -> "DevicePart":
-        """Return the part for rounds in which points have these vertices and bounds."""
+    ) -> "DeviceRounds":
+        """See `PointPart`."""
         cores = np.maximum(cores, self.least)
         lower_bound = np.maximum(lower_bound, cores)
         with _refusals():
             uploaded = map(self.resident.upload, (vertex, cores, lower_bound))
-            return replace(self, columns=RoundColumns(*uploaded))
+            return DeviceRounds(self, *uploaded)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRounds:
+    """The search of a `DevicePart` in rounds; see `RoundSearch`.
+
+    The columns are on the device, by position, and the same in all rounds.
+    """
+
+    part: DevicePart
+    vertex: np.ndarray  # uint32
+    # float64: lower bounds of edges to new points, and to others; infinite for removed
+    # points
+    cores: np.ndarray
+    lower_bound: np.ndarray
 
     def improve_first_edges(
         self,
@@ -199,12 +244,8 @@ class DevicePart:
         first: PointEdges,
         threads: Threads,
     ) -> None:
-        """See `PointPart`. The edges of some sources lower the bounds of the next.
-
-        The part is one `for_rounds`.
-        """
-        assert self.columns is not None
-        sources, component, columns = search.sources, search.component, self.columns
+        """See `RoundSearch`. The edges of some sources lower the bounds of the next."""
+        part, sources, component = self.part, search.sources, search.component
 
         def offer(source: np.ndarray, position: np.ndarray, square: np.ndarray) -> None:
             """Take pairs of a source and a position as edges."""
@@ -218,10 +259,12 @@ class DevicePart:
             _take_edges(edges, vertices, first)
 
         # Without a bound, a source has a pair with each point. Near points give one.
-        self._bound_components(vertices, first)
+        self._bound_components(vertices, first, threads)
         unbounded = np.flatnonzero(first.weight[component] == np.inf)
         if len(unbounded):
-            square, position = self._nearest(sources.points, self.listed, self.least)
+            square, position = part.nearest_present(
+                sources.points, part.listed, part.least
+            )
             square, position = square[unbounded], position[unbounded]
             present = position != NO_POSITION
             source = np.repeat(unbounded, present.sum(axis=1))
@@ -232,16 +275,16 @@ class DevicePart:
             bound[sources.core[some] > bound] = -1
             rows = PairRows(sources.points[some], bound, component[some])
             reach = first.weight if search.both else np.full(len(first.weight), -1.0)
-            least = columns.cores if search.both else columns.lower_bound
+            least = self.cores if search.both else self.lower_bound
             of_vertex, vertex_bound = vertices.of_vertex, vertices.vertex_bound
-            return rows, PairColumns(
-                columns.vertex, least, of_vertex, vertex_bound, reach
-            )
+            return rows, PairColumns(self.vertex, least, of_vertex, vertex_bound, reach)
 
-        for some, pairs in self._pairs(len(component), wanted):
+        for some, pairs in part.pairs(len(component), wanted):
             offer(some.start + pairs.row, pairs.position, pairs.square)
 
-    def _bound_components(self, vertices: PartVertices, first: PointEdges) -> None:
+    def _bound_components(
+        self, vertices: PartVertices, first: PointEdges, threads: Threads
+    ) -> None:
         """Find an edge from some points of each component without one.
 
         These search among the points of other components: of those with an edge and of
@@ -249,8 +292,8 @@ class DevicePart:
         """
         if not (first.weight == np.inf).any():
             return
-        component = vertices.of_vertex[vertices.vertex]
-        is_present = self.least == 0
+        part, component = self.part, vertices.of_vertex[vertices.vertex]
+        is_present = part.least == 0
         sizes = np.bincount(component[is_present], minlength=len(first.weight))
         is_largest = np.arange(len(sizes)) == np.argmax(sizes)
         for some in (~is_largest, is_largest):
@@ -258,23 +301,25 @@ class DevicePart:
             if not chosen.any():
                 continue
             inside = chosen[component]
-            position = np.flatnonzero(inside & is_present)
+            position = np.flatnonzero(inside & is_present).astype(np.uint32)
             position = position[np.argsort(component[position], kind="stable")]
             each = max(1, BOUNDING // np.count_nonzero(chosen))
             rank = np.arange(len(position)) - np.repeat(
                 np.cumsum(sizes[chosen]) - sizes[chosen], sizes[chosen]
             )
             position = position[rank < each]
-            points = points_on_device([(self, slice(0, self.size))], position)
-            least = np.where(inside, np.inf, self.least)
-            square, near = (x[:, 0] for x in self._nearest(points, 1, least))
-            found = near != NO_POSITION
-            a, b = position[found], near[found]
+            points = part.empty_coordinates(len(position))
+            part.copy_coordinates(0, position, points, threads)
+            least = np.where(inside, np.inf, part.least)
+            found = part.nearest_present(points, 1, least)
+            square, near = (column[:, 0] for column in found)
+            is_found = near != NO_POSITION
+            a, b = position[is_found], near[is_found]
             cores = np.maximum(vertices.cores[a], vertices.cores[b])
             edges = PointEdges(
                 vertices.vertex[a],
                 vertices.vertex[b],
-                np.maximum(np.sqrt(square[found]), cores),
+                np.maximum(np.sqrt(square[is_found]), cores),
                 edge_keys(vertices.row[a], vertices.row[b]),
             )
             _take_edges(edges, vertices, first)
@@ -285,34 +330,3 @@ def _take_edges(edges: PointEdges, vertices: PartVertices, first: PointEdges) ->
     found = PointEdges.empty(len(first.weight))
     find_first_edges(edges, vertices.of_vertex, found)
     take_earlier_edges(first, found)
-
-
-def points_on_device(
-    parts: Sequence[tuple[DevicePart, slice]], positions: np.ndarray
-) -> np.ndarray:
-    """Return the coordinates of positions of some parts, on the device."""
-    with _refusals():
-        points = parts[0][0].resident.empty_points(len(positions))
-        for part, rows, inside in _by_part(parts, positions):
-            part.resident.copy_points(inside, rows, points)
-    return points
-
-
-def squares_on_device(
-    parts: Sequence[tuple[DevicePart, slice]], a: np.ndarray, b: np.ndarray
-) -> np.ndarray:
-    """Return the squared distances of pairs of positions."""
-    points, squares = points_on_device(parts, a), np.empty(len(a))
-    with _refusals():
-        for part, rows, inside in _by_part(parts, b):
-            squares[rows] = part.resident.squares(points, rows, inside)
-    return squares
-
-
-def _by_part(
-    parts: Sequence[tuple[DevicePart, slice]], positions: np.ndarray
-) -> Iterator[tuple[DevicePart, np.ndarray, np.ndarray]]:
-    """Yield parts with the indices and the values of the positions in each."""
-    for part, at in parts:
-        rows = np.flatnonzero((positions >= at.start) & (positions < at.stop))
-        yield part, rows, positions[rows] - at.start

@@ -19,13 +19,11 @@ from ..search.search_choice import choose_search, make_local, make_search
 from ..search_reporter import SearchReporter
 from .device_part import DevicePart, DeviceRefusalError
 from .pair_distances import pair_distances
-from .point_parts import PointPart, TreePart
+from .point_parts import FURTHER, PointPart, TreePart
 from .product_part import ProductPart
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
-# Neighbours listed beyond those of the core distance.
-FURTHER = 6
 # Pairs of a changed point and one that it reaches, per changed point and at least.
 MOST_REACHED, LEAST_REACHED = 512, 1 << 16
 
@@ -88,7 +86,7 @@ class FollowedForest:
     @property
     def on_device(self) -> bool:
         """Whether a device has the points."""
-        return any(isinstance(part, DevicePart) for part in self.parts)
+        return self.parts[0].search == "device"
 
     @property
     def nbytes(self) -> int:
@@ -165,7 +163,8 @@ class FollowedForest:
         forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
-            weight = pair_distances(coordinates.of, forest.src, forest.dst, norm, team)
+            of = coordinates.of
+            weight = pair_distances(of, forest.src, of, forest.dst, norm, team)
             if min_samples:
                 cores = radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
@@ -198,11 +197,6 @@ class FollowedForest:
             (part, slice(begin, end))
             for part, begin, end in zip(self.parts, starts, ends, strict=True)
         ]
-
-    def parts_on_device(self) -> list[tuple[DevicePart, slice]]:
-        """Return the parts on a device, all or none, and the positions of each."""
-        parts = self.located_parts()
-        return [(part, at) for part, at in parts if isinstance(part, DevicePart)]
 
     def reached(self, points: np.ndarray, reach: np.ndarray) -> Reached | None:
         """Return the pairs of points and positions within the reach of these.

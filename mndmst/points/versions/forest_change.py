@@ -53,7 +53,7 @@ from ..point_forest import PointForest
 from ..scale import extremes, scale_for
 from .change_rounds import ChangeRounds, SearchingPoints, old_edges
 from .device_part import DeviceRefusalError
-from .followed_forest import FURTHER, LEAST_POINTS, FollowedForest, Reached
+from .followed_forest import LEAST_POINTS, FollowedForest, Reached
 from .forest_core import ForestCore
 from .kept_lists import (
     NEAR_SAMPLE,
@@ -70,9 +70,6 @@ from .positioned_points import PositionedPoints, group_starts
 # on a device, after more than 1 / 64.
 LARGEST_SHARE = 256
 LARGEST_SHARES = {"product": 32, "device": 64}
-# Neighbours of a target that a tree lists beyond those of the core distance. A walk
-# lists the edges of a target with more new neighbours.
-FURTHER_IN_TREE = 2
 # A part has at least this many times the points of the next one.
 PART_RATIO = 4
 # Expected points, in times of the core distance's, of a ball in which a new point lists
@@ -201,7 +198,7 @@ class _ForestChange:
             lists = rearranged_lists(lists, moved, rearranged)
             after = replace(after, lists=lists)
         self.after = after
-        self.at = PositionedPoints(after, points, inserted.shape[1], after.cores)
+        self.at = PositionedPoints(after, after.cores)
         self.new = np.sort(new_position)
         # By row
         self.position = np.append(moved(old_position[self.stays]), new_position)
@@ -211,8 +208,7 @@ class _ForestChange:
         order = max(before.min_samples, 1)
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
-            in_tree = isinstance(after.parts[0], TreePart)
-            k = order + 1 + (FURTHER_IN_TREE if in_tree else FURTHER)
+            k = order + 1 + after.parts[0].further
             # Core distances fall where no removed point is within the old one
             within = np.full(len(self.targets), np.inf)
             falls = np.flatnonzero(~rises[affected])
@@ -256,7 +252,7 @@ class _ForestChange:
         group = np.searchsorted(self.after.group_begin, self.affected, "right")
         alone, count = np.arange(len(self.new) + 1), len(self.affected)
         found = [
-            self.after.nearest(self.at.searching(positions), starts, limits, k, step)
+            self.after.nearest(self.at.coordinates(positions), starts, limits, k, step)
             for positions, starts, limits, step in (
                 (self.affected, group_starts(group), within[:count], 1),
                 (self.new, alone, within[count:], -1),
@@ -355,7 +351,7 @@ class _ForestChange:
         after, lost = self.after, self.lost
         incomplete = self._incomplete()
         parts = after.located_parts()
-        trees = [(part, at) for part, at in parts if isinstance(part, TreePart)]
+        trees = [(part.walked, at) for part, at in parts if part.walked]
         if trees:
             found = self._open_edges(incomplete, trees)
             if found is None:
@@ -593,7 +589,7 @@ class _ForestChange:
         sample = after.radius[:: max(1, len(after.radius) // SAMPLED)]
         last = int(COMMON * len(sample))
         most = np.partition(sample, last)[last]
-        values = self.at.searching(searching)
+        values = self.at.coordinates(searching)
         reach = np.minimum(after.radius, most) * LISTED_BALL ** (1 / values.shape[1])
         reached = after.reached(values, reach)
         if reached is None:

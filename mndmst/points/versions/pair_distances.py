@@ -10,17 +10,18 @@ TOGETHER = 1 << 9  # points whose coordinates a thread copies at once
 
 
 def pair_distances(
-    coordinates: Coordinates,
+    one: Coordinates,
     a: np.ndarray,
+    other: Coordinates,
     b: np.ndarray,
     norm: Norm,
     threads: Threads,
 ) -> np.ndarray:
-    """Return the distances of pairs of points."""
+    """Return the distances of pairs of a point of one set and one of another."""
     reduced = np.empty(len(a))
 
     def fill(begin: int, end: int) -> None:
-        gaps = coordinates(a[begin:end]) - coordinates(b[begin:end])
+        gaps = one(a[begin:end]) - other(b[begin:end])
         reduced[begin:end] = norm.total(np.abs(gaps, out=gaps))
 
     threads.map(fill, blocks(len(a)))

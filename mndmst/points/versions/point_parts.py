@@ -27,9 +27,11 @@ from ..kernels.changed_points import (
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
-from ..metrics import METRICS, prepared
+from ..metrics import METRICS, Norm, prepared
 from ..search.build_tree import build_tree
 
+# Neighbours that products list beyond those of the core distance.
+FURTHER = 6
 # Least searches of a thread, from single points or groups of them.
 SEARCHES = 64
 COPIED = 1 << 12  # least points whose coordinates a thread copies
@@ -66,6 +68,19 @@ class SourceSearch(NamedTuple):
     both: bool
 
 
+class RoundSearch(Protocol):
+    """The search of a part's points in the Borůvka rounds of one change."""
+
+    def improve_first_edges(
+        self,
+        vertices: PartVertices,
+        search: SourceSearch,
+        first: PointEdges,
+        threads: Threads,
+    ) -> None:
+        """Replace first edges of components by earlier ones to points of the part."""
+
+
 class PointPart(Protocol):
     """Some points of a version, at positions from 0 on; immutable.
 
@@ -76,6 +91,7 @@ class PointPart(Protocol):
     search: str  # the name of the search, see `SearchChoice`
     cheap: int  # searches of old points in a round; one component may need more
     small: int  # a part of fewer points, other than the first one, is made anew
+    further: int  # neighbours that a search lists beyond those of the core distance
 
     @property
     def size(self) -> int:
@@ -92,6 +108,13 @@ class PointPart(Protocol):
         A group has at most LEAF points.
         """
 
+    @property
+    def walked(self) -> "TreePart | None":
+        """The part as a tree in which walks list the edges of new points.
+
+        None if new points search in the rounds instead.
+        """
+
     def of(
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
     ) -> tuple[Self, np.ndarray]:
@@ -105,6 +128,37 @@ class PointPart(Protocol):
         """Return the part in the next version, without the positions `removed`.
 
         Others keep their positions; `row` has their rows in the version's `points`.
+        """
+
+    def empty_coordinates(self, count: int) -> np.ndarray:
+        """Return uninitialized coordinates of points, on a device if it has the part.
+
+        Searches take such arrays.
+        """
+
+    def copy_coordinates(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """Copy the coordinates of those positions that are in the part.
+
+        The first position in the part is `start`; positions are uint32.
+        """
+
+    def copy_distances(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        distance: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """Write the distances of points to those positions that are in the part.
+
+        Each position has `coordinates` and a distance; see `copy_coordinates`.
         """
 
     def improve_nearest(
@@ -133,20 +187,32 @@ class PointPart(Protocol):
         next version could not take the points.
         """
 
-    def improve_first_edges(
-        self,
-        vertices: PartVertices,
-        search: SourceSearch,
-        first: PointEdges,
-        threads: Threads,
-    ) -> None:
-        """Replace first edges of components by earlier ones to points of the part."""
+    def for_rounds(
+        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+    ) -> RoundSearch:
+        """Return the search of rounds in which points have these vertices and bounds.
+
+        All three are by position; the last two bound edges to new points, and to
+        others.
+        """
+
+
+def positions_inside(
+    part: PointPart, start: int, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of those positions that are in a part, and these in the part.
+
+    The first position in the part is `start`.
+    """
+    index = np.flatnonzero((positions >= start) & (positions < start + part.size))
+    return index, positions[index] - np.uint32(start)
 
 
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
     search, cheap, small = "tree", 1 << 12, 1 << 10
+    further = 2  # a walk lists the edges of a point with more new neighbours
 
     def __init__(
         self, tree: PointTree, metric: str, leaf_at: np.ndarray | None = None
@@ -210,6 +276,15 @@ class TreePart:
         blocks[at[:, None] + np.arange(dimensions) * LEAF] = np.inf
         return TreePart(tree._replace(blocks=blocks), self.metric, self.leaf_at)
 
+    @property
+    def walked(self) -> "TreePart":
+        """See `PointPart`."""
+        return self
+
+    def empty_coordinates(self, count: int) -> np.ndarray:
+        """See `PointPart`."""
+        return np.empty((count, self.tree.low.shape[1]))
+
     def copy_coordinates(
         self,
         start: int,
@@ -217,13 +292,25 @@ class TreePart:
         coordinates: np.ndarray,
         threads: Threads,
     ) -> None:
-        """Copy the coordinates of those positions that are in the tree.
-
-        The first of these is `start`; positions are uint32.
-        """
+        """See `PointPart`."""
         copied = self.tree, self.leaf_at, start, positions, coordinates
         ranges = threads.ranges(len(positions), COPIED)
         threads.map(copy_coordinates, [(*copied, *at) for at in ranges])
+
+    def copy_distances(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        distance: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """See `PointPart`."""
+        index, inside = positions_inside(self, start, positions)
+        others, norm = self.empty_coordinates(len(inside)), Norm(self.tree.norm)
+        self.copy_coordinates(0, inside, others, threads)
+        gaps = np.abs(coordinates[index] - others)
+        distance[index] = norm.distance(norm.total(gaps))
 
     def improve_nearest(
         self,
@@ -281,6 +368,12 @@ class TreePart:
         ]
         return _joined(pairs, threads.map(list_open_edges, calls), most)
 
+    def for_rounds(
+        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+    ) -> "TreePart":
+        """See `PointPart`."""
+        return self
+
     def improve_first_edges(
         self,
         vertices: PartVertices,
@@ -288,7 +381,7 @@ class TreePart:
         first: PointEdges,
         threads: Threads,
     ) -> None:
-        """See `PointPart`."""
+        """See `RoundSearch`."""
         sources, component, starts, *_ = search
         of_tree = TreeVertices(
             vertices.row,

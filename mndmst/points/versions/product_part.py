@@ -19,7 +19,7 @@ from ..kernels.changed_products import (
 )
 from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, fill_lists
-from ..metrics import prepared
+from ..metrics import METRICS, prepared
 from ..point_forest import neighbours_to_list
 from ..search.product_search import (
     COLUMNS,
@@ -29,7 +29,14 @@ from ..search.product_search import (
     random_order,
 )
 from ..search.search_steps import no_report
-from .point_parts import PointPairs, SourceSearch, merge_nearer
+from .pair_distances import blocks, pair_distances
+from .point_parts import (
+    FURTHER,
+    PointPairs,
+    SourceSearch,
+    merge_nearer,
+    positions_inside,
+)
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
@@ -44,7 +51,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search, cheap, small = "product", 1 << 7, 1 << 10
+    search, cheap, small, further = "product", 1 << 7, 1 << 10, FURTHER
     metric: str
     exact: PointArrays  # numbers are the version's rows
     rounded: RoundedPoints
@@ -81,6 +88,11 @@ class ProductPart:
         """See `PointPart`."""
         ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
         return np.diff(ends, prepend=0)
+
+    @property
+    def walked(self) -> None:
+        """See `PointPart`."""
+        return None
 
     def of(
         self, points: np.ndarray, rows: np.ndarray, threads: Threads
@@ -154,6 +166,40 @@ class ProductPart:
             largest, length = divisors
         return PointArrays(typed_points(points), largest, length, row, row)
 
+    def empty_coordinates(self, count: int) -> np.ndarray:
+        """See `PointPart`."""
+        return np.empty((count, self.rounded.points.shape[1]))
+
+    def copy_coordinates(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """See `PointPart`."""
+        index, inside = positions_inside(self, start, positions)
+
+        def fill(begin: int, end: int) -> None:
+            coordinates[index[begin:end]] = self.exact.coordinates(inside[begin:end])
+
+        threads.map(fill, blocks(len(index)))
+
+    def copy_distances(
+        self,
+        start: int,
+        positions: np.ndarray,
+        coordinates: np.ndarray,
+        distance: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """See `PointPart`."""
+        index, inside = positions_inside(self, start, positions)
+        points, norm = coordinates.__getitem__, METRICS[self.metric].norm
+        distance[index] = pair_distances(
+            points, index, self.exact.coordinates, inside, norm, threads
+        )
+
     def improve_nearest(
         self,
         queries: np.ndarray,
@@ -191,6 +237,12 @@ class ProductPart:
                 found.append(pairs)
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
+    def for_rounds(
+        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+    ) -> "ProductPart":
+        """See `PointPart`."""
+        return self
+
     def improve_first_edges(
         self,
         vertices: PartVertices,
@@ -198,7 +250,7 @@ class ProductPart:
         first: PointEdges,
         threads: Threads,
     ) -> None:
-        """See `PointPart`."""
+        """See `RoundSearch`."""
         sources, component, complete = search.sources, search.component, search.complete
         of_position = vertices.of_vertex[vertices.vertex]
         lower_bound = np.maximum(

@@ -167,14 +167,14 @@ def test_components_without_an_edge_get_one_from_some_points(
 ):
     """Three far clusters lose the points between them."""
     monkeypatch.setattr(device_part, "BOUNDING", bounding)
-    counts, nearest = [], device_part.DevicePart._nearest
+    counts, nearest = [], device_part.DevicePart.nearest_present
 
     def count(self, queries, k, least):
         if k == 1:
             counts.append(len(queries))
         return nearest(self, queries, k, least)
 
-    monkeypatch.setattr(device_part.DevicePart, "_nearest", count)
+    monkeypatch.setattr(device_part.DevicePart, "nearest_present", count)
     random = np.random.default_rng(8)
     far = np.eye(3, 6) * 90
     points = np.repeat([*far, far[:2].mean(0), far[1:].mean(0)], [250] * 3 + [4] * 2, 0)
