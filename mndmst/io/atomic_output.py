@@ -56,6 +56,7 @@ class AtomicOutput:
         self.comm = comm
         self.overwrite = overwrite
         self._begun: list[tuple[LockFile, Path, Kind | None]] = []
+        self._swept: set[Path] = set()
 
     @property
     def ranks(self) -> "Comm":
@@ -70,7 +71,9 @@ class AtomicOutput:
         with self._on_all(), writing(target):
             if self.comm is None or self.comm.rank == 0:
                 self._check(target, kind)
-                sweep(left_over(target.parent))
+                if target.parent not in self._swept:
+                    sweep(left_over(target.parent))
+                    self._swept.add(target.parent)
                 file = LockFile.make(
                     lambda: _temporary(target, secrets.token_hex(DRAWN // 2))
                 )

@@ -7,12 +7,14 @@ that of their ends at equal weights, never changes between old edges.
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from ...api.forest import Forest
 from ...host.cores import core_count
 from ...host.errors import InputError
+from ...kernels.edge_columns import take_rows
 from ...kernels.threads import Threads
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
@@ -208,11 +210,7 @@ def _changed_points(
     changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
     changed[len(kept) :] = inserted
     points = points.astype(kind, copy=False)
-
-    def copy(begin: int, end: int) -> None:
-        # Without a temporary copy, unlike an index
-        np.take(points, kept[begin:end], axis=0, out=changed[begin:end], mode="clip")
-
+    copy = partial(take_rows, points, kept, changed)
     begins = range(0, len(kept), COPIED)
     ranges = [(begin, min(begin + COPIED, len(kept))) for begin in begins]
     return changed, threads.start(threads.map, copy, ranges)

@@ -77,13 +77,11 @@ def unpack_columns(body: bytes, kinds: Mapping[str, str]) -> Columns:
         if table.column_names != list(kinds) or table.num_rows != 1:
             names = escaped(", ".join(table.column_names))
             raise ValueError(f"has the columns {names}")
-        # Arrow makes no array of some types
-        if not all(_has_type(table.schema.field(n).type, kinds[n]) for n in kinds):
-            raise ValueError("has columns of other types")
-        lists = [table[name].combine_chunks() for name in kinds]
+        # Before any column is read: Arrow makes no array of some types
+        widths = [_width(table.schema.field(n).type, kinds[n]) for n in kinds]
         return {
-            name: _as_array(values, kinds[name])
-            for name, values in zip(kinds, lists, strict=True)
+            name: _as_array(table[name].combine_chunks(), width)
+            for name, width in zip(kinds, widths, strict=True)
         }
     except (arrow.ArrowException, OSError, MemoryError, AttributeError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
@@ -104,22 +102,28 @@ def unpack_facts(body: bytes) -> dict[str, object]:
     return facts
 
 
-def _has_type(found: "pyarrow.DataType", kind: str) -> bool:
-    """Return whether a column may be one of `pack_columns`."""
+def _width(found: "pyarrow.DataType", kind: str) -> int:
+    """Return the values in a row of a column of `pack_columns`; 0 of one dimension.
+
+    Raises ValueError if the column's type is not one of a `kind`, see `unpack_columns`.
+    """
+    other = ValueError("has columns of other types")
     if not arrow.types.is_large_list(found):
-        return False
-    values = found.value_type
+        raise other
+    values, width = found.value_type, 0
     if kind == "float64":
         if not arrow.types.is_fixed_size_list(values) or values.list_size == 0:
-            return False
-        values = values.value_type
-    return bool(values == arrow.from_numpy_dtype(np.dtype(kind)))
+            raise other
+        values, width = values.value_type, values.list_size
+    if values != arrow.from_numpy_dtype(np.dtype(kind)):
+        raise other
+    return width
 
 
-def _as_array(lists: "pyarrow.LargeListArray", kind: str) -> np.ndarray:
-    values = lists.flatten()
-    width = values.type.list_size if kind == "float64" else 0
-    array = values.flatten() if width else values
+def _as_array(lists: "pyarrow.LargeListArray", width: int) -> np.ndarray:
+    array = lists.flatten()
+    if width:
+        array = array.flatten()
     if array.null_count:
         raise ValueError("has missing values")
     # Arrow's buffer may lie anywhere in the record
