@@ -258,7 +258,7 @@ class ResidentPoints(Protocol):
     ) -> np.ndarray:
         """Return the squared distances of pairs, with the bits of searches.
 
-        `rows` are those of `points`, which may be an array on the device.
+        A pair is a row of `points`, which may be on the device, and a position.
         """
 
     def nearest_to(

@@ -7,14 +7,15 @@ these is lost or raised. So two kinds of points need a search: new ones, whose e
 were never compared; and those near an edge that is lost or raised, where an edge that
 was never needed may take its place.
 
-- A component of present points that none of the lost edges leaves has its first edge
-  among the old ones and those of new points. Most join as leaves of the old forest,
-  which is rooted, in one pass (`strip_leaves`); `contract_certain` has the few others.
-- Of a component that a lost edge leaves, each point has two lower bounds: it was in a
-  component that none left, whose first edge precedes all others out of it; and an edge
-  out of the present component follows the old path to a lost edge that leaves it, too
-  (`bound_unlisted_edges`). In Borůvka rounds only the points with both within the
-  component's first edge search.
+- If no lost edge leaves a component of present points, its first edge is an old edge or
+  an edge of a new point. Most such components are leaves of the old forest, which is
+  rooted: `strip_leaves` joins them in one pass, and `contract_certain` the few others.
+- If a lost edge leaves a component, each of its points has two lower bounds. Earlier,
+  the point was in a component that no lost edge left, and whose first edge precedes all
+  its other outgoing edges. And an edge out of the present component follows the old
+  path to a lost edge that leaves the component, too (`bound_unlisted_edges`). In
+  Borůvka rounds a point searches only if both bounds are within the first edge of its
+  component.
 - Where trees search, one walk lists the edges of a new point that may be in the
   forest. The last edge of a cycle of three is not: so near neighbours exclude all
   points that lie behind them. Where products search, new points search in each round
@@ -278,7 +279,7 @@ class _ForestChange:
         Callable[[np.ndarray], np.ndarray],
         Callable[[np.ndarray, np.ndarray | float], np.ndarray],
     ]:
-        """Return parts of the points after the batch; the edges are those before it.
+        """Return parts of the points after the batch, with the edges before it.
 
         The radius of a new point is NaN. `lost` are positions whose upward edges go.
         Second, the positions of new points; third, a function from old positions to new

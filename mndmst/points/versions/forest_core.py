@@ -62,9 +62,9 @@ class ForestCore:
         return vertex, count
 
     def between_components(self, vertex: np.ndarray) -> tuple[PointEdges, int]:
-        """Return the edges between different components, whose ends are these.
+        """Return edges between different components; the ends are components.
 
-        The first ones, whose number is returned too, are those of the old forest.
+        The edges of the old forest come first; the second value is their number.
         """
         component, index = vertex[self.inside], np.flatnonzero(~self.kept)
         a, b = component[self.edges.a[index]], component[self.edges.b[index]]
@@ -76,7 +76,7 @@ class ForestCore:
     def replaced(self, chosen: PointEdges) -> tuple[np.ndarray, PointEdges]:
         """Return the positions whose upward edges go, and the new edges, by row.
 
-        `chosen` are edges of the forest beside those that `contract` kept.
+        The forest consists of the edges that `contract` kept and the `chosen` ones.
         """
         after, old = self.after, len(self.lower)
         key, kept = self.edges.key[:old], self.kept[:old]

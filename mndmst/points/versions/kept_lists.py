@@ -75,7 +75,7 @@ def listed_between(
 def near_distance(new: np.ndarray, sample: np.ndarray, count: int) -> float:
     """Return a Euclidean distance within which NEAR of `count` points are, on average.
 
-    `sample` has some of these points; `new` are those whose distances count.
+    The distances are between `new` points and a `sample` of the others.
     """
     squares = -2 * (new @ sample.T)
     squares += np.einsum("ij,ij->i", sample, sample)

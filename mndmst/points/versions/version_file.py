@@ -4,7 +4,7 @@
 (`clusters.prediction_file`)::
 
     clusters.h5
-        @ parameters             JSON: those of the rule that are not the defaults
+        @ parameters             JSON: parameters of the rule that differ from defaults
         @ given_params           JSON: `metric_params` without those of the points;
                                  left out if there are none, such as variances
         @ approximate, exact     options and outcome of the search, see `PointForest`
@@ -254,9 +254,9 @@ class ChangedClusters:
         user_ids: UserIds,
         rule: DensityRule,
     ) -> "ChangedClusters":
-        """Return the clusters `after` a change; `model` has those before.
+        """Return the clusters `after` a change of the points of `model`.
 
-        `removed` are rows of the model; `user_ids` are those of all points.
+        `removed` has rows of the model; `user_ids` has ids of all points.
         """
         clusters = clusters_of(after.point_forest, rule, after.rule.threads)
 
