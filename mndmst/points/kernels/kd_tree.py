@@ -28,7 +28,8 @@ MEASURED = 64
 class PointTree(NamedTuple):
     """Points in the order of a k-d tree. A position is an index in this order."""
 
-    # float64: coordinates of each leaf, dimension by dimension, in columns of LEAF
+    # float64 or float32: coordinates of each leaf, dimension by dimension, in columns
+    # of LEAF
     blocks: np.ndarray
     point: np.ndarray  # uint32: the point at each position
     begin: np.ndarray  # int64, by node: the positions of its points

@@ -89,14 +89,16 @@ def _mask_below(builder, values, limits):
 def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, limit):
     """Compute the reduced distances of one point to all points of a leaf.
 
-    The coordinates of the leaf begin at blocks[at], a column of LEAF per dimension. The
-    point is lane `lane` of the block `group`. `out` becomes the LEAF distances. Returns
-    a word whose bit i says whether point i is nearer than the limit.
+    The coordinates of the leaf, float64 or float32, begin at blocks[at]: a column of
+    LEAF per dimension. The point is lane `lane` of the block `group`. `out` becomes the
+    LEAF distances. Returns a word whose bit i says whether point i is nearer than the
+    limit.
     """
 
     def codegen(context, builder, signature, args):
         norm, blocks, at, dimensions, group, lane, out, limit = args
         kinds = signature.args
+        lanes = ir.VectorType(context.get_data_type(kinds[1].dtype), LEAF)
         blocks = data_of(context, builder, kinds[1], blocks)
         group = data_of(context, builder, kinds[4], group)
         out = data_of(context, builder, kinds[6], out)
@@ -106,9 +108,11 @@ def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, l
 
         def gap_of(dimension):
             first = builder.mul(dimension, ir.Constant(_WORD, LEAF))
-            address = _vector_at(builder, blocks, builder.add(at, first))
+            address = _vector_at(builder, blocks, builder.add(at, first), lanes)
             x = builder.load(builder.gep(group, [builder.add(lane, first)]))
-            column = builder.load(address, align=8)
+            column = builder.load(address, align=kinds[1].dtype.bitwidth // 8)
+            if lanes != _LANES:
+                column = builder.fpext(column, _LANES)
             gap = builder.fsub(column, _splat(builder, x, LEAF))
             return builder.call(absolute, [gap])
 

@@ -28,8 +28,16 @@ CELL = 1 << 12  # average points of a cell: its coordinates stay in the cache
 CHUNKS = 32  # chunks of work per thread; some take longer than others
 
 
-def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
-    """Return the k-d tree of at least one point."""
+def build_tree(
+    points: np.ndarray,
+    norm: Norm,
+    threads: Threads,
+    kind: type[np.float32] | type[np.float64] = np.float64,
+) -> PointTree:
+    """Return the k-d tree of at least one point.
+
+    Its leaves have coordinates of a type that represents them exactly.
+    """
     count, dimensions = points.shape
     most = max(1, count // CELL)
     points = np.ascontiguousarray(points)
@@ -39,7 +47,7 @@ def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
     leaves, nodes = int(cells.leaf[-1]), int(cells.node[-1])
     largest = int(np.diff(cells.leaf).max())
     tree = PointTree(
-        blocks=np.empty(leaves * dimensions * LEAF),
+        blocks=np.empty(leaves * dimensions * LEAF, kind),
         point=point,
         begin=np.empty(nodes, np.int64),
         end=np.empty(nodes, np.int64),

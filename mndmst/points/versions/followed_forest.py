@@ -134,7 +134,7 @@ class FollowedForest:
         norm, lists = METRICS[metric].norm, None
         part: PointPart
         if choice.name in ("tree", "device-tree"):
-            tree, point = TreePart.first(coordinates.all(), metric, team)
+            tree, point = TreePart.first(coordinates.all(), metric, points.dtype, team)
             part, radius = tree, point_forest.radius
             if radius is None:
                 others = RemotePoints(len(points))

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from ...kernels.threads import Threads, each_range
+from ...native.precompile import compile_for
+from ..coordinates import float_type
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
     EdgeSources,
@@ -227,13 +229,18 @@ class TreePart:
 
     @classmethod
     def first(
-        cls, coordinates: np.ndarray, metric: str, threads: Threads
+        cls, coordinates: np.ndarray, metric: str, dtype: np.dtype, threads: Threads
     ) -> tuple["TreePart", np.ndarray]:
         """Return a part with points, and the index of each position's point (uint32).
 
-        `coordinates` are float64, as the metric's norm compares them.
+        `coordinates` are float64, as the metric's norm compares them; the user's points
+        have the type `dtype`.
         """
-        tree = build_tree(coordinates, METRICS[metric].norm, threads)
+        norm, is_norm = METRICS[metric].norm, METRICS[metric].is_norm
+        kind = float_type(dtype) if is_norm else np.float64
+        if kind == np.float32:
+            compile_for("points", np.dtype(kind))
+        tree = build_tree(coordinates, norm, threads, kind)
         # No search of a part names points, so the part does not keep their numbers
         return cls(tree._replace(point=np.empty(0, np.uint32)), metric), tree.point
 
@@ -259,7 +266,7 @@ class TreePart:
     ) -> tuple["TreePart", np.ndarray]:
         """See `PointPart`."""
         values = prepared(np.asarray(points[rows], np.float64), self.metric)
-        return TreePart.first(values, self.metric, threads)
+        return TreePart.first(values, self.metric, points.dtype, threads)
 
     def moved(
         self, points: np.ndarray, row: np.ndarray, removed: np.ndarray

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import InputError
+from mndmst.native.loader import loaded
+from mndmst.native.precompile import listed_kernels
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
 from mndmst.points.versions import followed_forest, forest_change, point_parts
@@ -242,6 +244,25 @@ def test_a_version_roots_its_forest(monkeypatch):
         order = np.lexsort(ends[::-1])
         assert np.array_equal(ends[:, order], [version.forest.src, version.forest.dst])
         assert np.array_equal(followed.up_weight[below][order], version.forest.weight)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_trees_of_float32_points_have_float32_leaves(metric, monkeypatch):
+    random = np.random.default_rng(8)
+    points = random.normal(size=(3000, 3)).astype(np.float32)
+    points[:200] = points[200:400]
+    version = PointVersion.first(points, ForestRule(metric, 4))
+    kinds = ["f4", "f4", "f8"]
+    batches = [
+        (random.choice(2000, 40, False), near_to(points[:9], 30).astype(kind))
+        for kind in kinds
+    ]
+    version = follows_all(version, batches, monkeypatch)
+    leaves = [part.tree.blocks.dtype for part in version.followed.parts]
+    assert leaves == [np.float32, np.float64]
+    called = {entry for entry in loaded() if "PointTree(f4" in entry[1]}
+    assert called
+    assert called <= set(listed_kernels("points", np.dtype(np.float32)))
 
 
 def test_float32_points_follow_as_their_numbers_do(monkeypatch):

@@ -7,11 +7,15 @@ from mndmst.kernels.threads import Threads
 from mndmst.points.versions.point_parts import TreePart
 
 
-@pytest.mark.parametrize("count", [1, 31, 33, 5000])
-def test_coordinates_are_those_of_the_positions_that_are_in_the_tree(count):
+@pytest.mark.parametrize(
+    ("count", "kind"), [(1, "f8"), (31, "f4"), (33, "f8"), (5000, "f4")]
+)
+def test_coordinates_are_those_of_the_positions_that_are_in_the_tree(count, kind):
     random = np.random.default_rng(count)
-    points, threads = random.normal(size=(count, 3)), Threads(2)
-    part, point = TreePart.first(points, "euclidean", threads)
+    values, threads = random.normal(size=(count, 3)).astype(kind), Threads(2)
+    points = values.astype(np.float64)
+    part, point = TreePart.first(points, "euclidean", values.dtype, threads)
+    assert part.tree.blocks.dtype == kind
     start = 7
     positions = random.permutation(count + 2 * start).astype(np.uint32)
     copied = np.full((len(positions), 3), -1.0)
@@ -24,7 +28,7 @@ def test_coordinates_are_those_of_the_positions_that_are_in_the_tree(count):
 
 def test_a_tree_without_a_point_finds_the_coordinates_of_others():
     points, threads = np.random.default_rng(2).normal(size=(300, 2)), Threads(1)
-    part, point = TreePart.first(points, "manhattan", threads)
+    part, point = TreePart.first(points, "manhattan", points.dtype, threads)
     rest = part.moved(points, point, np.array([4]))
     positions = np.delete(np.arange(300, dtype=np.uint32), 4)
     copied = np.empty((299, 2))
