@@ -116,10 +116,15 @@ def draw_some(draw: random.Random, count: int) -> list[int]:
 
 
 def draw_new(draw: random.Random, metric: str, points: np.ndarray) -> np.ndarray:
-    """Return new points: others, present ones, or such beside present ones."""
-    count, dimensions = draw.choice((0, 1, 2, 7, 40)), points.shape[1]
+    """Return new points: others, present ones, such beside these, or round one."""
+    count, dimensions = draw.choice((0, 1, 2, 7, 40, len(points) // 3)), points.shape[1]
     new = draw_points(draw, metric, count, dimensions)
-    if count and draw.random() < 0.4:
+    place = draw.random()
+    if count and place < 0.3 and metric != "haversine":
+        # More of them are near to a present point than its list of neighbours has
+        spread = 10.0 ** draw.randint(-4, 0)
+        new = points[draw.randrange(len(points))] + spread * new
+    elif count and place < 0.6:
         new = points[draw.choices(range(len(points)), k=count)]
         if draw.random() < 0.3 and metric != "haversine":
             new = new * (1 + 1e-9)
