@@ -43,16 +43,13 @@ def check(draw: random.Random, folder: Path) -> str:
     """Change points by some batches; return the outcome."""
     # More batches are followed than a user's, and by all paths
     share = draw.choice(SHARES)
-    limits = {
-        "MOST_REACHED": draw.choice((1, 512)),
-        "LEAST_REACHED": draw.choice(REACHED),
-    }
+    least, reachable = draw.choice(REACHED), draw.choice((1, 512))
     cheap = draw.choice(CHEAP)
     with (
         patch.object(forest_change, "LARGEST_SHARE", share),
-        patch.multiple(followed_forest, **limits),
-        patch.object(TreePart, "cheap", cheap),
-        patch.object(ProductPart, "cheap", cheap),
+        patch.object(followed_forest, "LEAST_REACHED", least),
+        patch.multiple(TreePart, cheap=cheap, reachable=reachable),
+        patch.multiple(ProductPart, cheap=cheap, reachable=reachable),
     ):
         if draw.random() < 0.5:
             return check_forest(draw)

@@ -20,6 +20,7 @@ from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..kernels.dendrogram import merge_scales, owners
 from ..pairwise_forest import Metric, simplified
+from ..search.surplus_equals import surplus_equals
 from .condensed import CondensedTree, scale_of
 from .density import Clustering, clusters_by_label
 from .training_search import training_search
@@ -47,11 +48,12 @@ class Connections:
 class TrainingPoints:
     """Training points that new points search.
 
-    Rows that are not finite are left out. `leaving` is the distance at which each point
-    leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0 threads
-    are all cores; `fit_search` is the `PointForest.search` of the fit, if known. A core
-    distance is computed when a new point first needs it, since a few new points need
-    few of them.
+    Rows that are not finite are left out; so are points of which `min_samples` equals
+    and one more leave their clusters earlier. `leaving` is the distance at which each
+    point leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0
+    threads are all cores; `fit_search` is the `PointForest.search` of the fit, if
+    known. A core distance is computed when a new point first needs it, since a few new
+    points need few of them.
     """
 
     def __init__(
@@ -66,15 +68,18 @@ class TrainingPoints:
         fit_search: str = "",
     ) -> None:
         simple, further = simplified(metric, dict(parameters))
-        finite = finite_rows(points)
-        self.number = np.flatnonzero(finite)
+        used = finite_rows(points)
+        self.count = min(min_samples, int(used.sum()) - 1)
+        if isinstance(points, np.ndarray) and self.count >= 0:
+            alike = np.where(used, points[:, 0], np.nan)
+            used[surplus_equals(points.__getitem__, alike, leaving, self.count)] = False
+        self.number = np.flatnonzero(used)
         self.alpha, self.leaving = alpha, leaving[self.number]
-        self.count = min(min_samples, len(self.number) - 1)
         if len(self.number) == 0:
             return
         self.search = training_search(
             points
-            if isinstance(points, np.ndarray) and finite.all()
+            if isinstance(points, np.ndarray) and used.all()
             else points[self.number],
             simple,
             further,

@@ -41,9 +41,9 @@ The product of a tile serves its rows and its columns, so each pair of points is
 multiplied once, or twice if the candidates of both are not kept at the same time. A row
 keeps the columns whose upper bound of the score is no smaller than the k-th largest
 lower bound: every other column is further away than k others. If more columns lie
-within the bounds than a row's list can hold, as equal points may, their float64
-distances are computed at once, and the k nearest stay. So no input needs a second
-search, however near its points are to each other.
+within the bounds than a row's list can hold, their float64 distances are computed at
+once, and the k nearest stay. So no input needs a second search, however near its points
+are to each other. Of many equal points only the smallest are listed (`surplus_equals`).
 
 Components
 ----------
@@ -96,6 +96,7 @@ from .blas_threads import one_blas_thread
 from .neighbours import Neighbours, weigh_neighbours
 from .remote_points import RemotePoints
 from .search_steps import Report, no_report
+from .surplus_equals import surplus_equals
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
@@ -322,7 +323,7 @@ class HostProducts:
         all_positions = np.arange(count, dtype=np.uint32)
         queries = QueryRows(self.exact, self.bounds.square, all_positions, True)
         distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
-        lists = _candidates(min(LISTED_ROWS, count), k)
+        lists, bounds = _candidates(min(LISTED_ROWS, count), k), self._listed(k)
         for begin in range(0, count, LISTED_ROWS):
             end = min(begin + LISTED_ROWS, count)
             _clear(lists)
@@ -332,11 +333,11 @@ class HostProducts:
                 block = self.points[first:last]
                 row_lists = _slice(lists, first - begin, last - begin)
                 for tile in self.tiles(block, first, first, end):
-                    self._filter(tile, queries, row_lists, k)
-                    self._filter_columns(tile, queries, lists, begin, k)
+                    self._filter(tile, queries, bounds, row_lists, k)
+                    self._filter_columns(tile, queries, bounds, lists, begin, k)
                 for outside in ((0, begin), (end, count)):
                     for tile in self.tiles(block, first, *outside):
-                        self._filter(tile, queries, row_lists, k)
+                        self._filter(tile, queries, bounds, row_lists, k)
             used = _slice(lists, 0, end - begin)
             self._finish(begin, queries, used, distance, positions)
         report(count, count)
@@ -349,7 +350,7 @@ class HostProducts:
         queries, rounded = self.queries(points, np.zeros(len(points), np.uint32))
         count = len(points)
         distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
-        all_lists = _candidates(min(ROWS, count), k)
+        all_lists, bounds = _candidates(min(ROWS, count), k), self._listed(k)
         for first in range(0, count, ROWS):
             lists = _slice(all_lists, 0, min(ROWS, count - first))
             _clear(lists)
@@ -364,7 +365,7 @@ class HostProducts:
             )
             block = rounded[first : first + ROWS]
             for tile in self.tiles(block, first, 0, len(self.points)):
-                self._filter(tile, queries, lists, k)
+                self._filter(tile, queries, bounds, lists, k)
             self._finish(first, queries, lists, distance, positions)
         return distance, positions
 
@@ -372,8 +373,24 @@ class HostProducts:
         """Return ranges of the rows or columns of a tile, several per thread."""
         return each_range(self.threads.bounds(count, GRAIN, each=4))
 
+    def _listed(self, k: int) -> Bounds:
+        """Return bounds with which no list of k neighbours has surplus equals."""
+        half = self.bounds.half
+        square = np.where(np.isnan(half), np.nan, self.bounds.square)
+        exact = self.exact
+        surplus = surplus_equals(exact.coordinates, square, exact.point, k)
+        if len(surplus):
+            half = half.copy()
+            half[surplus] = np.nan
+        return self.bounds._replace(half=half)
+
     def _filter(
-        self, tile: Tile, queries: QueryRows, lists: Candidates, k: int
+        self,
+        tile: Tile,
+        queries: QueryRows,
+        bounds: Bounds,
+        lists: Candidates,
+        k: int,
     ) -> None:
         """Add the columns of a tile to the candidates of its rows."""
         self.threads.run(
@@ -381,14 +398,20 @@ class HostProducts:
             tile,
             queries,
             self.exact,
-            self.bounds,
+            bounds,
             lists,
             k,
             *self._ranges(len(tile.product)),
         )
 
     def _filter_columns(
-        self, tile: Tile, queries: QueryRows, lists: Candidates, begin: int, k: int
+        self,
+        tile: Tile,
+        queries: QueryRows,
+        bounds: Bounds,
+        lists: Candidates,
+        begin: int,
+        k: int,
     ) -> None:
         """Add the rows of a tile to the candidates of the columns at later positions.
 
@@ -400,16 +423,16 @@ class HostProducts:
             return
         first = tile.first_column - begin
         column_lists = _slice(lists, first, first + columns)
-        bounds = later + self.threads.bounds(columns - later, GRAIN)
+        ranges = each_range(later + self.threads.bounds(columns - later, GRAIN))
         self.threads.run(
             filter_near_columns,
             tile,
             queries,
             self.exact,
-            self.bounds,
+            bounds,
             column_lists,
             k,
-            *each_range(bounds),
+            *ranges,
         )
 
     def _finish(

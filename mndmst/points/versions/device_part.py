@@ -59,6 +59,7 @@ class DevicePart:
     """
 
     search, cheap, small, further = "device", 1 << 14, 1 << 15, FURTHER
+    reachable = 1 << 9
     metric: str
     listed: int  # the most neighbours that a search lists
     resident: ResidentPoints

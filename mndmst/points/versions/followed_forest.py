@@ -24,8 +24,8 @@ from .product_part import ProductPart
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
-# Pairs of a changed point and one that it reaches, per changed point and at least.
-MOST_REACHED, LEAST_REACHED = 512, 1 << 16
+# Positions that a batch reaches, at least; see `PointPart.reachable`.
+LEAST_REACHED = 1 << 16
 
 
 class Reached(NamedTuple):
@@ -203,7 +203,7 @@ class FollowedForest:
 
         None if there are many.
         """
-        most = max(LEAST_REACHED, MOST_REACHED * len(points))
+        most = max(LEAST_REACHED, self.parts[0].reachable * len(points))
         found, team = [], self.team
         for part, at in self.located_parts():
             reached = part.reached(points, reach[at], most, team)

@@ -94,6 +94,7 @@ class PointPart(Protocol):
     cheap: int  # searches of old points in a round; one component may need more
     small: int  # a part of fewer points, other than the first one, is made anew
     further: int  # neighbours that a search lists beyond those of the core distance
+    reachable: int  # most positions that each point of a batch reaches, on average
 
     @property
     def size(self) -> int:
@@ -213,7 +214,7 @@ def positions_inside(
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search, cheap, small = "tree", 1 << 12, 1 << 10
+    search, cheap, small, reachable = "tree", 1 << 12, 1 << 10, 1 << 9
     further = 2  # a walk lists the edges of a point with more new neighbours
 
     def __init__(

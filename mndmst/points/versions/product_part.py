@@ -52,6 +52,7 @@ class ProductPart:
     """
 
     search, cheap, small, further = "product", 1 << 7, 1 << 10, FURTHER
+    reachable = 1 << 13  # copies of a text: a fit would compare all pairs of points
     metric: str
     exact: PointArrays  # numbers are the version's rows
     rounded: RoundedPoints

@@ -12,6 +12,7 @@ from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
 from mndmst.points.versions import followed_forest, forest_change, point_parts
 from mndmst.points.versions.point_batch import IdSet, RowIds
+from mndmst.points.versions.point_parts import TreePart
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 from mndmst.points.versions.product_part import ProductPart
 
@@ -314,17 +315,29 @@ def test_what_no_forest_follows_is_searched_afresh(rule, points, remove, insert)
 @pytest.mark.parametrize("search", ["tree", "product"])
 def test_a_batch_that_too_many_points_reach_is_searched_afresh(search, monkeypatch):
     monkeypatch.setattr(followed_forest, "LEAST_REACHED", 0)
-    monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
+    for part in (TreePart, ProductPart):
+        monkeypatch.setattr(part, "reachable", 0)
     version = PointVersion.first(np.tile(NORMAL, 5), ForestRule(search=search))
     version = version.changed(version.check(insert=version.points[:1]))
     assert version.followed is None
     assert same_forest(version)
 
 
+def test_copies_of_a_text_are_followed_though_each_reaches_all_others():
+    points = np.random.default_rng(1).normal(size=(2000, 64))
+    points[:1200] = points[0]
+    version = PointVersion.first(points, ForestRule(min_samples=3, search="product"))
+    for remove in ([], range(1195, 1200)):
+        version = version.changed(version.check(remove=remove, insert=points[:60]))
+        assert version.followed is not None
+        assert same_forest(version)
+
+
 @pytest.mark.parametrize("search", ["tree", "product"])
 def test_edges_of_points_that_reach_too_many_are_found_in_rounds(search, monkeypatch):
     monkeypatch.setattr(followed_forest, "LEAST_REACHED", 650)
-    monkeypatch.setattr(followed_forest, "MOST_REACHED", 0)
+    for part in (TreePart, ProductPart):
+        monkeypatch.setattr(part, "reachable", 0)
     monkeypatch.setattr(forest_change, "LISTED_BALL", 1e60)
     points = np.tile(NORMAL, 5)
     version = PointVersion.first(points, ForestRule(min_samples=3, search=search))
