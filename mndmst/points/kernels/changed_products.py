@@ -21,9 +21,8 @@ from .norms import LARGEST
 from .product_filter import (
     BLOCK,
     UNIT,
-    UNROLLED,
     below,
-    fill_distances,
+    distance_to,
     load_point,
     threshold_of,
     threshold_within,
@@ -79,9 +78,7 @@ def list_reached_columns(tile, queries, exact, bounds, reach, most):
     distance = np.empty(size)
     if size > most:
         return query, position, distance
-    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    square_distance, indices = np.empty(1), np.zeros(1, np.int64)
-    buffer[:UNROLLED] = 0.0
+    point = np.empty(exact.values.shape[1])
     count = 0
     for row in range(rows):
         at = queries.positions[tile.first_row + row]
@@ -98,12 +95,10 @@ def list_reached_columns(tile, queries, exact, bounds, reach, most):
                 if not product[row, c] - half[c] >= threshold:
                     continue
                 if not loaded:
-                    load_point(queries.exact, at, buffer[UNROLLED])
+                    load_point(queries.exact, at, point)
                     loaded = True
                 other = first_column + c
-                load_point(exact, other, buffer[0])
-                fill_distances(buffer, indices, 1, square_distance)
-                between = np.sqrt(square_distance[0])
+                between = distance_to(exact, other, point)
                 if between <= reach[other]:
                     query[count], position[count] = tile.first_row + row, other
                     distance[count] = between
@@ -129,9 +124,7 @@ def improve_by_products(
         reach = first.weight[theirs] if both else 0.0
         plain[c] = bounds.half[positions[c]]
         half[c] = _reaching_half(np.float64(plain[c]), reach, bounds.numbers[UNIT])
-    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    distance, indices = np.empty(1), np.zeros(1, np.int64)
-    buffer[:UNROLLED] = 0.0
+    point = np.empty(exact.values.shape[1])
     for row in range(rows):
         i = tile.rows[row]
         at, own, core = queries.positions[i], component[i], sources.core[i]
@@ -163,11 +156,10 @@ def improve_by_products(
                 ):
                     continue
                 if not loaded:
-                    load_point(queries.exact, at, buffer[UNROLLED])
+                    load_point(queries.exact, at, point)
                     loaded = True
-                load_point(exact, other, buffer[0])
-                fill_distances(buffer, indices, 1, distance)
-                weight = max(np.sqrt(distance[0]), core, vertices.cores[other])
+                between = distance_to(exact, other, point)
+                weight = max(between, core, vertices.cores[other])
                 if weight > bound:
                     continue
                 key = edge_key(sources.point[i], vertices.row[other])

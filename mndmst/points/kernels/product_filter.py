@@ -341,6 +341,22 @@ def fill_distances(buffer, indices, count, out):
         out[indices[i]] = squares[i]
 
 
+@kernel
+def distance_to(exact, position, point):
+    """Return the distance of a position to a point; see `fill_distances`."""
+    row, square = exact.source[position], 0.0
+    if len(exact.length):
+        largest, length = exact.largest[row], exact.length[row]
+        for d in range(len(point)):
+            gap = exact.values[row, d] / largest / length - point[d]
+            square += gap * gap
+    else:
+        for d in range(len(point)):
+            gap = exact.values[row, d] - point[d]
+            square += gap * gap
+    return np.sqrt(square)
+
+
 class Searches(NamedTuple):
     """Rows that search the lightest outgoing edges of their components."""
 
@@ -363,13 +379,11 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
     half = bounds.half[first_column : first_column + columns]
-    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    distance, indices = np.empty(1), np.zeros(1, np.int64)
-    buffer[:UNROLLED] = 0.0
+    point = np.empty(exact.values.shape[1])
     for row in range(first, last):
         i = tile.first_row + row
         query = queries.positions[i]
-        square, point = queries.square[query], queries.exact.point[query]
+        square, own = queries.square[query], queries.exact.point[query]
         component, core = searches.component[query], searches.cores[query]
         weight, end = searches.weight[i], searches.ends[i]
         if searches.bounded and components.bound[component] < weight:
@@ -394,17 +408,16 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
                 ):
                     continue
                 if not loaded:
-                    load_point(queries.exact, query, buffer[UNROLLED])
+                    load_point(queries.exact, query, point)
                     loaded = True
-                load_point(exact, other, buffer[0])
-                fill_distances(buffer, indices, 1, distance)
-                this = max(np.sqrt(distance[0]), core, components.cores[other])
+                between = distance_to(exact, other, point)
+                this = max(between, core, components.cores[other])
                 if this < weight or (
                     this == weight
                     and (
                         end == NO_POSITION
-                        or edge_key(point, exact.point[other])
-                        < edge_key(point, exact.point[end])
+                        or edge_key(own, exact.point[other])
+                        < edge_key(own, exact.point[end])
                     )
                 ):
                     weight, end = this, np.uint32(other)
@@ -446,9 +459,7 @@ def filter_between(tile, components, least, exact, bounds, first, last):
         runs += row == first or of_position[rows[row]] != of_position[rows[row - 1]]
     a, b = np.empty(runs * segments, np.uint32), np.empty(runs * segments, np.uint32)
     weight, key = np.empty(len(a)), np.empty(len(a), np.uint64)
-    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    distance, indices = np.empty(1), np.zeros(1, np.int64)
-    buffer[:UNROLLED] = 0.0
+    point = np.empty(exact.values.shape[1])
     base = -segments  # index of the first edge of the current row's component
     for row in range(first, last):
         position = rows[row]
@@ -479,11 +490,10 @@ def filter_between(tile, components, least, exact, bounds, first, last):
                 ):
                     continue
                 if not loaded:
-                    load_point(exact, position, buffer[UNROLLED])
+                    load_point(exact, position, point)
                     loaded = True
-                load_point(exact, other, buffer[0])
-                fill_distances(buffer, indices, 1, distance)
-                this = max(np.sqrt(distance[0]), core, components.cores[other])
+                between = distance_to(exact, other, point)
+                this = max(between, core, components.cores[other])
                 this_key = edge_key(exact.point[position], exact.point[other])
                 if this < weight[base + s] or (
                     this == weight[base + s] and this_key < key[base + s]
