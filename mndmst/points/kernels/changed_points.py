@@ -794,18 +794,26 @@ def list_edges_at(up, chosen, vertices):
 
 
 @kernel
-def strip_leaves(up, up_weight, stays, inside, least, stripped):
+def mark_paths(up, starts, is_marked):
+    """Mark the paths of a rooted forest from some vertices to the roots."""
+    for start in starts:
+        vertex = start
+        while not is_marked[vertex]:
+            is_marked[vertex] = True
+            vertex = up[vertex]
+
+
+@kernel
+def strip_leaves(up, up_weight, stays, inside, least):
     """Contract leaves of a rooted forest along edges that no unlisted edge precedes.
 
     A vertex that does not stay, and of which only the edge towards the root is left, is
     contracted if that edge is lighter than its `least`, which its vertex above gets if
-    it is smaller. Writes the contracted vertices to `stripped`, children first, makes
-    `inside` False for them, and returns their number.
+    it is smaller. Makes `inside` False for contracted vertices.
     """
     children = np.zeros(len(up), np.uint32)
     for vertex in range(len(up)):
         children[up[vertex]] += np.uint32(up[vertex] != vertex)
-    count = 0
     for start in range(len(up)):
         vertex = np.uint32(start)
         while (
@@ -816,26 +824,38 @@ def strip_leaves(up, up_weight, stays, inside, least, stripped):
             and up_weight[vertex] < least[vertex]
         ):
             above = up[vertex]
-            inside[vertex], stripped[count] = False, vertex
-            count += 1
+            inside[vertex] = False
             least[above] = min(least[above], least[vertex])
             children[above] -= np.uint32(1)
             vertex = above
-    return count
 
 
 @kernel
-def spread_to_leaves(up, up_weight, stripped, flagged, vertex, lower_bound):
-    """Write the final components and lower bounds of the vertices of `strip_leaves`.
+def spread_to_leaves(up, up_weight, flagged, vertex, lower_bound, begin, end):
+    """Write the components and lower bounds of leaves among the vertices [begin, end).
 
-    The bound of a flagged vertex does not hold for others.
+    On entry `vertex` is NO_POSITION for leaves, which are contracted; it becomes 0 for
+    removed points. The bound of a flagged vertex does not hold for others. Threads
+    write the vertices on the paths of their leaves: the same components, and bounds
+    that hold whichever bounds of the vertices above they read.
     """
-    for i in range(len(stripped) - 1, -1, -1):
-        leaf = stripped[i]
-        above = up[leaf]
-        vertex[leaf] = vertex[above]
-        bound = max(lower_bound[leaf], up_weight[leaf])
-        lower_bound[leaf] = bound if flagged[above] else max(bound, lower_bound[above])
+    path = np.empty(len(up), np.uint32)
+    for start in range(begin, end):
+        above, count = np.uint32(start), 0
+        while vertex[above] == NO_POSITION and up[above] != above:
+            path[count] = above
+            count += 1
+            above = up[above]
+        if vertex[above] == NO_POSITION:
+            vertex[above] = 0
+        for i in range(count - 1, -1, -1):
+            leaf = path[i]
+            vertex[leaf] = vertex[above]
+            bound = max(lower_bound[leaf], up_weight[leaf])
+            if not flagged[above]:
+                bound = max(bound, lower_bound[above])
+            lower_bound[leaf] = bound
+            above = leaf
 
 
 @kernel

@@ -30,6 +30,11 @@ class SearchingPoints(NamedTuple):
     # float64, by position: all lighter edges to searching points are listed
     reach: np.ndarray
 
+    @classmethod
+    def none(cls) -> "SearchingPoints":
+        """Return no points; all edges of new points are listed."""
+        return cls(np.empty(0, np.uint32), np.empty(0), np.empty(0))
+
 
 class ChangeRounds:
     """Borůvka rounds over the components that `contract_certain` leaves."""

@@ -217,9 +217,8 @@ class _ForestChange:
             distance, position = self._nearest(within, min(k, len(points)))
             after.radius[self.targets] = distance[:, order]
             self.listed_distance, self.listed = distance, position
-            # By position: a target lists all nearer points
-            self.complete = np.zeros(len(after.row))
-            self.complete[self.targets] = distance[:, -1]
+            # By target, which lists all nearer points
+            self.complete = distance[:, -1].copy()
         else:
             new = new_position[reached.point]
             near = moved(reached.position)
@@ -228,7 +227,7 @@ class _ForestChange:
             after.radius[self.targets] = lists.distance[self.targets, order - 1]
             self.listed_distance = lists.distance[self.targets]
             self.listed = lists.position[self.targets]
-            self.complete = lists.complete
+            self.complete = lists.complete[self.targets]
             reach = rearranged(reached.reach, LARGEST)
             reach[self.new] = lists.complete[self.new]
             self.near = Reached(new, near, reached.distance, reach)
@@ -357,25 +356,24 @@ class _ForestChange:
             found = self._open_edges(incomplete, trees)
             if found is None:
                 return None
-            searching, _ = self._searching(self.targets[:0])
-            listed = [found]
+            searching, further = SearchingPoints.none(), found
         else:
-            searching, near = self._searching(np.sort(self.targets[incomplete]))
-            listed = [self._listed_edges(), near]
-        further = PointEdges.concatenate(listed)
+            searching, near = self._searching(incomplete)
+            further = PointEdges.concatenate([self._listed_edges(), near])
         in_forest = (after.up[further.a] == further.b) | (
             after.up[further.b] == further.a
         )
         further = further.take(~in_forest)
-        flagged = np.zeros(len(after.row), np.bool_)
-        flagged[lost.a] = flagged[lost.b] = flagged[searching.position] = True
-        lower_bound = self.at.cores.copy()
-        lower_bound[after.radius < 0] = np.inf
-        core = ForestCore(after, flagged, searching.reach, further)
-        vertex, count = core.contract(flagged, lower_bound)
+        flagged = np.concatenate([lost.a, lost.b, searching.position])
+        lower_bound = np.where(after.radius < 0, np.inf, self.at.cores)
+        core = ForestCore(after, flagged, further, None if trees else searching.reach)
+        vertex, count = core.contract(lower_bound)
         # Edges that a target does not list are no shorter than its longest listed one.
         # Only now: `contract` passes lower bounds on to other points.
-        np.maximum(lower_bound, self.complete, out=lower_bound)
+        if after.lists is not None:
+            np.maximum(lower_bound, after.lists.complete, out=lower_bound)
+        bound = np.maximum(lower_bound[self.targets], self.complete)
+        lower_bound[self.targets] = bound
         lower_bound[searching.position] = np.inf
         chosen = PointEdges.empty(0)
         if count > 1:
@@ -439,7 +437,7 @@ class _ForestChange:
         if not self.before.min_samples:
             return new
         old_radius = self.old_radius[: len(self.affected)]
-        short = self.complete[self.affected] < old_radius
+        short = self.complete[: len(self.affected)] < old_radius
         return np.append(np.flatnonzero(short), new)
 
     def _open_edges(
@@ -451,9 +449,8 @@ class _ForestChange:
         """
         after, team, at = self.after, self.after.team, self.at
         near = self._near_points()
-        complete = np.minimum(self.complete[self.targets], near.within)
-        complete[incomplete] = near.within[incomplete]
-        self.complete[self.targets] = complete
+        self.complete = np.minimum(self.complete, near.within)
+        self.complete[incomplete] = near.within[incomplete]
         is_open = np.empty((len(self.affected), self.listed.shape[1]), np.bool_)
         ranges = each_range(team.bounds(len(self.affected), LEAF))
         norm = int(METRICS[after.metric].norm)
@@ -555,15 +552,17 @@ class _ForestChange:
         target = np.repeat(self.targets, near.sum(axis=1))
         return self.at.edges(target, self.listed[near], self.listed_distance[near])
 
-    def _searching(self, positions: np.ndarray) -> tuple[SearchingPoints, PointEdges]:
-        """Return positions as points that search, and their edges to near points.
+    def _searching(self, index: np.ndarray) -> tuple[SearchingPoints, PointEdges]:
+        """Return some targets as points that search, and their edges to near points.
 
         Edges are not listed if there are many.
         """
+        index = index[np.argsort(self.targets[index])]
+        positions = self.targets[index]
         near = PointEdges.empty(0), np.full(len(self.after.row), np.inf)
         if len(positions):
             near = self._near_edges(positions) or (near[0], -near[1])
-        return SearchingPoints(positions, self.complete[positions], near[1]), near[0]
+        return SearchingPoints(positions, self.complete[index], near[1]), near[0]
 
     def _near_edges(
         self, searching: np.ndarray

@@ -2,8 +2,15 @@
 
 import numpy as np
 
+from ...kernels.threads import each_range
+from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
-from ..kernels.changed_points import contract_certain, spread_to_leaves, strip_leaves
+from ..kernels.changed_points import (
+    contract_certain,
+    mark_paths,
+    spread_to_leaves,
+    strip_leaves,
+)
 from .followed_forest import FollowedForest
 
 
@@ -14,20 +21,32 @@ class ForestCore:
         self,
         after: FollowedForest,
         flagged: np.ndarray,
-        reach: np.ndarray,
         further: PointEdges,
+        reach: np.ndarray | None,
     ) -> None:
-        """Strip the leaves; no edge up to the `reach` of a position is unlisted."""
+        """Strip the leaves; `flagged` positions are near lost edges, or search.
+
+        No edge up to the `reach` of a position is unlisted; without it, none at all of
+        positions that are not flagged.
+        """
         up, up_weight, size = after.up, after.up_weight, len(after.up)
         self.after, self.further = after, further
-        stays, least = flagged.copy(), reach.copy()
-        stays[further.a] = stays[further.b] = True
-        inside, stripped = after.radius >= 0, np.empty(size, np.uint32)
-        count = strip_leaves(up, up_weight, stays, inside, least, stripped)
-        self.stripped, self.inside = stripped[:count], np.flatnonzero(inside)
+        self.flagged = np.zeros(size, np.bool_)
+        self.flagged[flagged] = True
+        ends = np.concatenate([flagged, further.a, further.b])
+        if reach is None:
+            inside = np.zeros(size, np.bool_)
+            mark_paths(up, ends, inside)
+            self.inside = np.flatnonzero(inside)
+            self.least = np.full(len(self.inside), np.inf)
+        else:
+            inside, stays, least = after.radius >= 0, self.flagged.copy(), reach.copy()
+            stays[ends] = True
+            strip_leaves(up, up_weight, stays, inside, least)
+            self.inside = np.flatnonzero(inside)
+            self.least = least[self.inside]
         name = np.empty(size, np.uint32)
         name[self.inside] = np.arange(len(self.inside), dtype=np.uint32)
-        self.least = least[self.inside]
         lower = self.inside[up[self.inside] != self.inside].astype(np.uint32)
         self.lower = lower
         upper = up[lower]
@@ -40,9 +59,7 @@ class ForestCore:
         named = further._replace(a=name[further.a], b=name[further.b])
         self.edges = PointEdges.concatenate([tree, named])
 
-    def contract(
-        self, flagged: np.ndarray, lower_bound: np.ndarray
-    ) -> tuple[np.ndarray, int]:
+    def contract(self, lower_bound: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the component of each position, and the number of components.
 
         See `contract_certain`; lower bounds are raised.
@@ -51,14 +68,14 @@ class ForestCore:
         bound, component = lower_bound[inside], np.empty(len(inside), np.uint32)
         self.kept = np.zeros(len(self.edges.key), np.bool_)
         count = contract_certain(
-            self.edges, flagged[inside], self.least, component, bound, self.kept
+            self.edges, self.flagged[inside], self.least, component, bound, self.kept
         )
         lower_bound[inside] = bound
-        vertex = np.zeros(len(flagged), np.uint32)  # also that of removed points
+        vertex = np.full(len(self.flagged), NO_POSITION)
         vertex[inside] = component
-        spread_to_leaves(
-            after.up, after.up_weight, self.stripped, flagged, vertex, lower_bound
-        )
+        forest = after.up, after.up_weight, self.flagged, vertex, lower_bound
+        ranges = each_range(after.team.bounds(len(vertex)))
+        after.team.run(spread_to_leaves, *forest, *ranges)
         return vertex, count
 
     def between_components(self, vertex: np.ndarray) -> tuple[PointEdges, int]:
