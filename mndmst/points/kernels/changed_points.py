@@ -74,6 +74,15 @@ class EdgesByKey(NamedTuple):
     weight: np.ndarray  # float64
 
 
+class PositionColumns(NamedTuple):
+    """The columns of a `FollowedForest` by position."""
+
+    row: np.ndarray  # uint32
+    radius: np.ndarray  # float64
+    up: np.ndarray  # uint32
+    up_weight: np.ndarray  # float64
+
+
 class TreeVertices(NamedTuple):
     """The vertices of a tree's points, and their components and bounds."""
 
@@ -150,22 +159,30 @@ def list_reached(tree, reach, points, begin, end, query, position, distance):
     norm, dimensions = tree.norm, tree.low.shape[1]
     block, out = np.empty(dimensions * LEAF), np.empty(LEAF)
     stack = np.empty(tree.depth + 2, np.int64)
+    box, of_node = np.empty((2, dimensions)), reach.of_node
     count, most = 0, len(query)
     for i in range(begin, end):
         _load_point(points, i, block)
+        for d in range(dimensions):
+            box[0, d] = box[1, d] = points[i, d]
         stack[0], top = 0, 1
         while top:
             top -= 1
             node = stack[top]
-            limit = limit_of(norm, reach.of_node[node])
-            if reach.of_node[node] < 0 or gap_to_point(tree, node, points[i]) >= limit:
-                continue
             left = tree.left[node]
             if left >= 0:
-                stack[top], stack[top + 1] = left + 1, left
-                top += 2
+                gap, beyond = gaps_to_children(
+                    norm, tree.low, tree.high, left, dimensions, box
+                )
+                # Store unconditionally; advance only if the node may be reached
+                stack[top] = left + 1
+                limit = limit_of(norm, of_node[left + 1])
+                top += np.int64((of_node[left + 1] >= 0) & (beyond < limit))
+                stack[top] = left
+                limit = limit_of(norm, of_node[left])
+                top += np.int64((of_node[left] >= 0) & (gap < limit))
                 continue
-            at = (-1 - left) * dimensions * LEAF
+            at, limit = (-1 - left) * dimensions * LEAF, limit_of(norm, of_node[node])
             near = distances_below(
                 norm, tree.blocks, at, dimensions, block, 0, out, limit
             )
@@ -548,14 +565,14 @@ def offer_edge(first, component, vertex, other, weight, key):
 
 
 @kernel
-def find_group_vertices(points):
-    """Write the vertex and the least lower bound of each group."""
+def find_group_vertices(points, begin, end):
+    """Write the vertex and the least lower bound of the groups [begin, end)."""
     vertex, lower_bound = points.vertex, points.lower_bound
-    for group in range(len(points.of_group)):
-        begin, end = np.uint64(points.begin[group]), np.uint64(points.begin[group + 1])
-        first, differing_bits = vertex[begin], np.uint32(0)
-        least = lower_bound[begin]
-        for position in range(begin, end):
+    for group in range(begin, end):
+        start, stop = np.uint64(points.begin[group]), np.uint64(points.begin[group + 1])
+        first, differing_bits = vertex[start], np.uint32(0)
+        least = lower_bound[start]
+        for position in range(start, stop):
             differing_bits |= vertex[position] ^ first
             least = min(least, lower_bound[position])
         points.of_group[group] = SEVERAL if differing_bits else first
@@ -563,15 +580,16 @@ def find_group_vertices(points):
 
 
 @kernel
-def list_uncertain_points(points, component, bound, queries, groups):
+def list_uncertain_points(points, component, bound, begin, end, queries, groups):
     """List the points whose lower bound is finite, and within their component's bound.
 
-    `component` is that of each vertex. Writes positions and the groups of these, and
-    returns their number. Both lists have one more entry: every position is stored, and
-    the count advances only if the position belongs to the list.
+    They are points of the groups [begin, end). `component` is that of each vertex.
+    Writes positions and the groups of these, and returns their number. Both lists have
+    one more entry: every position is stored, and the count advances only if the
+    position belongs to the list.
     """
     count = np.uint64(0)
-    for group in range(len(points.of_group)):
+    for group in range(begin, end):
         vertex = points.of_group[group]
         if vertex != SEVERAL:
             least = max(points.least[group], points.of_vertex[vertex])
@@ -724,9 +742,12 @@ def _gap_to_box(tree, node, box):
 
 
 @kernel
-def find_positions(row, radius, positions):
-    """Write the position of each row; a removed point has a negative radius."""
-    for position in range(len(row)):
+def find_positions(row, radius, positions, begin, end):
+    """Write the positions [begin, end) by row, but those of removed points.
+
+    These have a negative radius.
+    """
+    for position in range(begin, end):
         if radius[position] >= 0:
             positions[row[position]] = position
 
@@ -780,13 +801,29 @@ def link_trees(up, up_weight, a, b, weight):
 
 
 @kernel
-def list_edges_at(up, chosen, vertices):
-    """List the vertices whose edges towards the root have a chosen end.
+def copy_positions(before, new_row, later, first, after, begin, end):
+    """Copy the columns of the positions [begin, end), which stay in the next version.
+
+    `new_row` is by old row, and `later` has, by old position from `first` on, the new
+    one. Edges towards the root are copied with the new position of their end.
+    """
+    for position in range(begin, end):
+        radius, up = before.radius[position], before.up[position]
+        is_present = radius >= 0
+        after.row[position] = new_row[before.row[position]] if is_present else 0
+        after.radius[position] = radius
+        after.up[position] = up if up < first else later[up - first]
+        after.up_weight[position] = before.up_weight[position]
+
+
+@kernel
+def list_edges_at(up, chosen, begin, end, vertices):
+    """List the vertices in [begin, end) whose edges to the root have a chosen end.
 
     `vertices` has one more entry than the list. Returns their number.
     """
     count = np.uint64(0)
-    for vertex in range(len(up)):
+    for vertex in range(begin, end):
         above = up[vertex]
         vertices[count] = vertex
         count += np.uint64((above != vertex) & (chosen[vertex] | chosen[above]))

@@ -21,6 +21,8 @@ from ..kernels.path_bounds import OldEdges, bound_unlisted_edges
 from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
+GROUPS = 1 << 10  # least groups of points that a thread goes through
+
 
 class SearchingPoints(NamedTuple):
     """Points that search in all rounds: new ones, where products search."""
@@ -63,7 +65,10 @@ class ChangeRounds:
             np.empty(groups),
             np.full(count, -np.inf),
         )
-        find_group_vertices(self.points)
+        self.ranges = self.after.team.ranges(groups, GROUPS)
+        self.after.team.map(
+            find_group_vertices, [(self.points, *groups) for groups in self.ranges]
+        )
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
         self.searches = [
@@ -119,11 +124,19 @@ class ChangeRounds:
         is_certain = bound > within
         np.maximum(points.of_vertex, np.minimum(bound, within), out=points.of_vertex)
         bound = np.where(is_certain, np.inf, points.of_vertex)
-        queries, groups = np.empty((2, len(points.vertex) + 1), np.uint32)
-        count = list_uncertain_points(
-            points._replace(of_vertex=bound), self.of_vertex, weight, queries, groups
-        )
-        return queries[:count], groups[:count]
+        of_round = points._replace(of_vertex=bound), self.of_vertex, weight
+        lists = [
+            np.empty((2, points.begin[end] - points.begin[begin] + 1), np.uint32)
+            for begin, end in self.ranges
+        ]
+        calls = [
+            (*of_round, *groups, *own)
+            for groups, own in zip(self.ranges, lists, strict=True)
+        ]
+        counts = self.after.team.map(list_uncertain_points, calls)
+        found = [own[:, :count] for own, count in zip(lists, counts, strict=True)]
+        queries, groups = np.concatenate(found, axis=1)
+        return queries, groups
 
     def _improve(self, search: SourceSearch, first: PointEdges) -> None:
         """Replace first edges by earlier ones from sources."""

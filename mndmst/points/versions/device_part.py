@@ -111,7 +111,11 @@ class DevicePart:
         return DevicePart.first(coordinates, self.metric, self.listed)
 
     def moved(
-        self, points: np.ndarray, row: np.ndarray, removed: np.ndarray
+        self,
+        points: np.ndarray,
+        row: np.ndarray,
+        removed: np.ndarray,
+        threads: Threads,
     ) -> "DevicePart":
         """See `PointPart`. Rows keep their order, so ties on the device stay."""
         least = self.least.copy()

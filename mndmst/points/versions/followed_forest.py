@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...host.cores import core_count
-from ...kernels.threads import Threads
+from ...kernels.threads import Threads, each_range
 from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
 from ..kernels.changed_points import find_positions, root_forest
@@ -80,7 +80,8 @@ class FollowedForest:
     def positions(self) -> np.ndarray:
         """Return the position of each row (uint32)."""
         positions = np.empty(self.point_forest.forest.num_vertices, np.uint32)
-        find_positions(self.row, self.radius, positions)
+        ranges = each_range(self.team.bounds(len(self.row)))
+        self.team.run(find_positions, self.row, self.radius, positions, *ranges)
         return positions
 
     @property

@@ -25,9 +25,9 @@ Old points whose core distance falls have lighter edges to their nearest neighbo
 alone, which are listed.
 """
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.changed_points import (
     EdgesByKey,
     NearPoints,
+    PositionColumns,
+    copy_positions,
     drop_closed_edges,
     link_trees,
     list_edges_at,
@@ -65,6 +67,7 @@ from .kept_lists import (
 )
 from .point_parts import TreePart
 from .positioned_points import PositionedPoints, group_starts
+from .rearrangement import Rearrangement, RowShift
 
 # After a batch of more than this fraction of the points (1 / 256) a fresh search takes
 # less time on two cores; of points in products, after more than 1 / 32, and of points
@@ -182,11 +185,8 @@ class _ForestChange:
         """Take a batch; `old_position` has the positions `before`, by old row."""
         removed, points = batch.removed, batch.points
         self.before, self.points = before, points
-        self.stays = np.ones(len(batch.old), np.bool_)
-        self.stays[removed] = False
-        # By old row: the row after the batch
-        self.new_row = np.cumsum(self.stays, dtype=np.uint32)
-        self.new_row -= np.uint32(1)
+        self.old_position = old_position
+        self.rows = RowShift(len(batch.old), removed)
         self.is_gone = np.zeros(len(before.up), np.bool_)
         self.is_gone[old_position[removed]] = True
         lost, weighed = self._edges_at(is_affected)
@@ -194,15 +194,14 @@ class _ForestChange:
         rises[reached.position[reached.point < len(removed)]] = True
         # By position, in whose order near queries search together
         affected = np.flatnonzero(is_affected)
-        after, new_position, moved, rearranged = self._rearranged(inserted, lost)
+        after, rearrangement = self._rearranged(inserted, lost)
+        self.rearrangement, moved = rearrangement, rearrangement.moved
         if lists is not None:
-            lists = rearranged_lists(lists, moved, rearranged)
+            lists = rearranged_lists(lists, rearrangement)
             after = replace(after, lists=lists)
         self.after = after
         self.at = PositionedPoints(after, after.cores)
-        self.new = np.sort(new_position)
-        # By row
-        self.position = np.append(moved(old_position[self.stays]), new_position)
+        self.new = np.sort(rearrangement.of_new)
         self.affected = moved(affected)
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
@@ -220,7 +219,7 @@ class _ForestChange:
             # By target, which lists all nearer points
             self.complete = distance[:, -1].copy()
         else:
-            new = new_position[reached.point]
+            new = rearrangement.of_new[reached.point]
             near = moved(reached.position)
             insert_listed(lists, near, new, reached.distance)
             self._list_again(lists, order)
@@ -228,7 +227,7 @@ class _ForestChange:
             self.listed_distance = lists.distance[self.targets]
             self.listed = lists.position[self.targets]
             self.complete = lists.complete[self.targets]
-            reach = rearranged(reached.reach, LARGEST)
+            reach = rearrangement.column(reached.reach, LARGEST)
             reach[self.new] = lists.complete[self.new]
             self.near = Reached(new, near, reached.distance, reach)
         self.lost = PointEdges.concatenate([
@@ -263,88 +262,80 @@ class _ForestChange:
 
     def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the old positions whose upward edges are lost, and may be raised."""
-        before = self.before
+        before, team = self.before, self.before.team
         touched = self.is_gone | is_affected if before.min_samples else self.is_gone
-        vertices = np.empty(len(touched) + 1, np.uint32)
-        vertices = vertices[: list_edges_at(before.up, touched, vertices)].copy()
+        ranges = team.ranges(len(touched))
+        lists = [np.empty(end - begin + 1, np.uint32) for begin, end in ranges]
+        calls = [
+            (before.up, touched, *at, vertices)
+            for at, vertices in zip(ranges, lists, strict=True)
+        ]
+        counts = team.map(list_edges_at, calls)
+        found = [column[:n] for column, n in zip(lists, counts, strict=True)]
+        vertices = np.concatenate(found)
         gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
         return vertices[gone], vertices[~gone]
 
     def _rearranged(
         self, inserted: np.ndarray, lost: np.ndarray
-    ) -> tuple[
-        FollowedForest,
-        np.ndarray,
-        Callable[[np.ndarray], np.ndarray],
-        Callable[[np.ndarray, np.ndarray | float], np.ndarray],
-    ]:
+    ) -> tuple[FollowedForest, Rearrangement]:
         """Return parts of the points after the batch, with the edges before it.
 
         The radius of a new point is NaN. `lost` are positions whose upward edges go.
-        Second, the positions of new points; third, a function from old positions to new
-        ones; fourth, one from a column by old position, and its values of new points,
-        to that by new position.
         """
-        before = self.before
+        before, team = self.before, self.before.team
         gone = np.flatnonzero(self.is_gone)
         is_out = self.is_gone | (before.radius < 0)
-        row = self.new_row[before.row]
-        row[is_out] = 0
-        changed, sizes = [], [part.size for part in before.parts]
         parts, later = before.located_parts(), len(inserted)
-        first = len(parts)  # the parts from this one on are built anew
+        built = len(parts)  # the parts from this one on are built anew
         small = before.parts[0].small
-        while first and len(inserted):
-            least = max(PART_RATIO * later, small if first > 1 else 0)
-            if sizes[first - 1] >= least:
+        while built and len(inserted):
+            least = max(PART_RATIO * later, small if built > 1 else 0)
+            if before.parts[built - 1].size >= least:
                 break
-            first -= 1
-            later += sizes[first]
-        for i, (_, at) in enumerate(parts):
-            if 2 * np.count_nonzero(is_out[at]) > sizes[i]:
-                first = min(first, i)
-        for part, at in parts[:first]:
-            inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
-            changed.append(part.moved(self.points, row[at], inside))
-        begin = parts[first][1].start if first < len(parts) else len(is_out)
-        alive = begin + np.flatnonzero(~is_out[begin:])
-        # By old position from `begin` on: the new one
-        later_position = np.zeros(len(is_out) - begin, np.uint32)
+            built -= 1
+            later += before.parts[built].size
+        for i, (part, at) in enumerate(parts):
+            if 2 * np.count_nonzero(is_out[at]) > part.size:
+                built = min(built, i)
+        first = parts[built][1].start if built < len(parts) else len(is_out)
+        alive = first + np.flatnonzero(~is_out[first:])
+        size = first + len(alive) + len(inserted)
+        after = PositionColumns(
+            np.empty(size, np.uint32),
+            np.empty(size),
+            np.empty(size, np.uint32),
+            np.empty(size),
+        )
+        columns = PositionColumns(
+            before.row, before.radius, before.up, before.up_weight
+        )
+        gone = gone[: np.searchsorted(gone, first)]
         kept = len(self.points) - len(inserted)
-        rows = np.append(row[alive], np.arange(kept, len(self.points), dtype=np.uint32))
+        new_rows = np.arange(kept, len(self.points), dtype=np.uint32)
+        rows = np.append(self.rows.new[before.row[alive]], new_rows)
         order = np.arange(len(rows))
         if len(rows):
-            last, order = before.parts[0].of(self.points, rows, before.team)
-            changed.append(last)
-        positions = np.empty(len(rows), np.uint32)
-        positions[order] = np.arange(begin, begin + len(rows), dtype=np.uint32)
-        later_position[alive - begin] = positions[: len(alive)]
-
-        def moved(old: np.ndarray) -> np.ndarray:
-            """Return the new positions of old ones."""
-            new = old.astype(np.uint32)
-            late = np.flatnonzero(new >= begin)
-            new[late] = later_position[new[late] - begin]
-            return new
-
-        def rearranged(column: np.ndarray, new: np.ndarray | float) -> np.ndarray:
-            """Return a column by old position by new one."""
-            later = np.empty((len(rows), *column.shape[1:]), column.dtype)
-            later[: len(alive)], later[len(alive) :] = column[alive], new
-            return np.concatenate([column[:begin], later[order]])
-
-        after = replace(
-            before,
-            parts=tuple(changed),
-            row=np.append(row[:begin], rows[order]),
-            radius=rearranged(before.radius, np.nan),
-            up=rearranged(moved(before.up), positions[len(alive) :]),
-            up_weight=rearranged(before.up_weight, 0.0),
-        )
-        after.radius[gone[gone < begin]] = -1
-        roots = moved(lost[~self.is_gone[lost] | (lost < begin)])
+            last, order = before.parts[0].of(self.points, rows, team)
+        rearrangement = Rearrangement(first, alive, order, len(is_out))
+        ranges = each_range(team.bounds(first))
+        moved = columns, self.rows.new, rearrangement.later, first, after
+        team.run(copy_positions, *moved, *ranges)
+        after.row[gone], after.radius[gone] = 0, -1
+        after.row[first:] = rows[order]
+        after.radius[first:] = rearrangement.end_of(before.radius, np.nan)
+        new = rearrangement.of_new
+        after.up[first:] = rearrangement.end_of_positions(before.up, new)
+        after.up_weight[first:] = rearrangement.end_of(before.up_weight, 0.0)
+        roots = rearrangement.moved(lost[~self.is_gone[lost] | (lost < first)])
         after.up[roots] = roots
-        return after, positions[len(alive) :], moved, rearranged
+        changed = []
+        for part, at in parts[:built]:
+            inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
+            changed.append(part.moved(self.points, after.row[at], inside, team))
+        if len(rows):
+            changed.append(last)
+        return replace(before, parts=tuple(changed), **after._asdict()), rearrangement
 
     def forest(self) -> FollowedForest | None:
         """Return the next forest; None if a fresh search is faster."""
@@ -397,7 +388,7 @@ class _ForestChange:
         after, before = self.after, self.before
         gone = np.append(self.gone_key, self._old_keys(dropped))
         after.up[dropped] = dropped
-        a, b = self.position[new.a], self.position[new.b]
+        a, b = self._positions_of(new.a), self._positions_of(new.b)
         link_trees(after.up, after.up_weight, a, b, new.weight)
         new = new.take(np.argsort(new.key))
         new = new._replace(weight=from_norm(new.weight, after.metric))
@@ -407,13 +398,8 @@ class _ForestChange:
             np.empty(len(self.points) - 1, np.int64),
             np.empty(len(self.points) - 1),
         )
-        write_next_forest(
-            EdgesByKey(old.src, old.dst, old.weight),
-            self.new_row,
-            np.sort(gone),
-            self.changed_edges,
-            new,
-            edges,
+        self._write_edges(
+            EdgesByKey(old.src, old.dst, old.weight), np.sort(gone), new, edges
         )
         forest = Forest(*edges, one_tree_labels(len(self.points)))
         point_forest = PointForest(
@@ -421,12 +407,58 @@ class _ForestChange:
         )
         return replace(after, point_forest=point_forest)
 
+    def _write_edges(
+        self, before: EdgesByKey, gone: np.ndarray, new: PointEdges, after: EdgesByKey
+    ) -> None:
+        """Write the edges after the batch; threads do ranges of keys.
+
+        `gone` are the keys of edges that go, ascending, and so are the `new` edges.
+        """
+        shift, changed, team = self.rows.new, self.changed_edges, self.before.team
+        starts = [(0, 0, 0, 0)]
+        for begin in team.bounds(len(before.src))[1:-1].tolist():
+            # The first edge of a range stays, so new edges precede it or follow it
+            ends = slice(begin, begin + len(gone) + 1)
+            src, dst = (e[ends].astype(np.uint32) for e in (before.src, before.dst))
+            key = edge_keys(src, dst)
+            index = np.flatnonzero(~np.isin(key, gone))[:1]
+            if len(index):
+                of_changed = np.searchsorted(changed.key, key[index])
+                of_gone = np.searchsorted(gone, key[index])
+                key = edge_keys(shift[src[index]], shift[dst[index]])
+                of_new = np.searchsorted(new.key, key)
+                at = np.concatenate([begin + index, of_gone, of_changed, of_new])
+                starts.append(tuple(at.tolist()))
+        starts.append((len(before.src), len(gone), len(changed.key), len(new.key)))
+        calls = []
+        for start, end in pairwise(starts):
+            edges, some_gone, some_changed, some_new = map(slice, start, end)
+            out = slice(*(at[0] - at[1] + at[3] for at in (start, end)))
+            calls.append((
+                EdgesByKey(*(column[edges] for column in before)),
+                shift,
+                gone[some_gone],
+                changed.take(some_changed),
+                new.take(some_new),
+                EdgesByKey(*(column[out] for column in after)),
+            ))  # fmt: skip
+        team.map(write_next_forest, calls)
+
     def _old_keys(self, positions: np.ndarray) -> np.ndarray:
         """Return the keys of upward edges, with the rows before the batch."""
         after = self.after
-        old_row = np.flatnonzero(self.stays).astype(np.uint32)
         ends = after.row[positions], after.row[after.up[positions]]
-        return edge_keys(*(old_row[end] for end in ends))
+        return edge_keys(*map(self.rows.old, ends))
+
+    def _positions_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of rows after the batch."""
+        kept = len(self.points) - len(self.new)
+        old = rows < kept
+        positions = np.empty(len(rows), np.uint32)
+        before = self.old_position[self.rows.old(rows[old])]
+        positions[old] = self.rearrangement.moved(before)
+        positions[~old] = self.rearrangement.of_new[rows[~old] - kept]
+        return positions
 
     def _incomplete(self) -> np.ndarray:
         """Return the indices of targets whose lists lack edges that are new or lighter.
@@ -526,25 +558,21 @@ class _ForestChange:
         before, weight = self.before, self.before.up_weight[lost]
         src, dst = before.row[lost], before.row[before.up[lost]]
         self.gone_key = edge_keys(src, dst)
-        inside = ~self.stays[src] & ~self.stays[dst]
+        stays = self.rows.stays
+        inside = ~stays[src] & ~stays[dst]
         ends, index = np.unique(np.append(src, dst), return_inverse=True)
         one, other = np.split(index.astype(np.int64), 2)
         together = component_labels(one[inside], other[inside], len(ends))
         leaving = np.flatnonzero(~inside)
-        first = self.stays[src[leaving]]
-        row = self.new_row[np.where(first, src[leaving], dst[leaving])]
+        first = stays[src[leaving]]
+        row = self.rows.new[np.where(first, src[leaving], dst[leaving])]
         group = together[np.where(first, other[leaving], one[leaving])]
         least = np.full(len(ends), np.inf)
         np.minimum.at(least, group, weight[leaving])
         centre = np.empty(len(ends), np.uint32)
         centre[group] = row
-        position = self.position
-        return PointEdges(
-            position[row],
-            position[centre[group]],
-            least[group],
-            edge_keys(row, centre[group]),
-        )
+        a, b = self._positions_of(row), self._positions_of(centre[group])
+        return PointEdges(a, b, least[group], edge_keys(row, centre[group]))
 
     def _listed_edges(self) -> PointEdges:
         """Return the edges of the targets to their listed neighbours."""

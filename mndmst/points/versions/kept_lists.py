@@ -5,13 +5,12 @@ take a fraction of the memory of its coordinates. So a version lists the neighbo
 all its points: in a batch, new points and few others search.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..devices.point_products import NO_POSITION
 from ..kernels.neighbour_lists import NeighbourLists
 from ..kernels.norms import LARGEST
+from .rearrangement import Rearrangement
 
 # Pairs of a new point and a position, per new point, whose distances are listed; and
 # positions of the sample that estimates how far these are.
@@ -19,22 +18,16 @@ NEAR, NEAR_SAMPLE = 128, 1 << 10
 
 
 def rearranged_lists(
-    lists: NeighbourLists,
-    moved: Callable[[np.ndarray], np.ndarray],
-    rearranged: Callable[[np.ndarray, np.ndarray | float], np.ndarray],
+    lists: NeighbourLists, rearrangement: Rearrangement
 ) -> NeighbourLists:
-    """Return the lists by new position; new points have none.
-
-    `moved` gives the new positions of old ones, and `rearranged` a column by new
-    position, with a value for new points.
-    """
+    """Return the lists by new position; new points have none."""
     position = lists.position.copy()
     listed = position != NO_POSITION
-    position[listed] = moved(position[listed])
+    position[listed] = rearrangement.moved(position[listed])
     return NeighbourLists(
-        rearranged(lists.distance, LARGEST),
-        rearranged(position, np.asarray(NO_POSITION)),
-        rearranged(lists.complete, LARGEST),
+        rearrangement.column(lists.distance, LARGEST),
+        rearrangement.column(position, np.asarray(NO_POSITION)),
+        rearrangement.column(lists.complete, LARGEST),
     )
 
 

@@ -127,7 +127,13 @@ class PointPart(Protocol):
         are the user's, not prepared for the metric.
         """
 
-    def moved(self, points: np.ndarray, row: np.ndarray, removed: np.ndarray) -> Self:
+    def moved(
+        self,
+        points: np.ndarray,
+        row: np.ndarray,
+        removed: np.ndarray,
+        threads: Threads,
+    ) -> Self:
         """Return the part in the next version, without the positions `removed`.
 
         Others keep their positions; `row` has their rows in the version's `points`.
@@ -270,13 +276,20 @@ class TreePart:
         return TreePart.first(values, self.metric, points.dtype, threads)
 
     def moved(
-        self, points: np.ndarray, row: np.ndarray, removed: np.ndarray
+        self,
+        points: np.ndarray,
+        row: np.ndarray,
+        removed: np.ndarray,
+        threads: Threads,
     ) -> "TreePart":
         """See `PointPart`."""
         if len(removed) == 0:
             return self
         tree = self.tree
-        blocks = tree.blocks.copy()
+        blocks = np.empty_like(tree.blocks)
+        ranges = threads.ranges(len(blocks))
+        copies = [(blocks[begin:end], tree.blocks[begin:end]) for begin, end in ranges]
+        threads.map(np.copyto, copies)
         starts = tree.begin[tree.leaves]
         leaf = np.searchsorted(starts, removed, "right") - 1
         dimensions = tree.low.shape[1]

@@ -134,7 +134,11 @@ class ProductPart:
         return lists
 
     def moved(
-        self, points: np.ndarray, row: np.ndarray, removed: np.ndarray
+        self,
+        points: np.ndarray,
+        row: np.ndarray,
+        removed: np.ndarray,
+        threads: Threads,
     ) -> "ProductPart":
         """See `PointPart`."""
         bounds = self.rounded.bounds

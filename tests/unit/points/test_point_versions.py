@@ -1,16 +1,23 @@
 """Points that change: each version has the forest of a fresh search of its points."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import InputError
 from mndmst.native.loader import loaded
 from mndmst.native.precompile import listed_kernels
 from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.search.product_search import HostProducts
-from mndmst.points.versions import followed_forest, forest_change, point_parts
+from mndmst.points.versions import (
+    change_rounds,
+    followed_forest,
+    forest_change,
+    point_parts,
+)
 from mndmst.points.versions.point_batch import IdSet, RowIds
 from mndmst.points.versions.point_parts import TreePart
 from mndmst.points.versions.point_version import ForestRule, PointVersion
@@ -349,6 +356,20 @@ def test_threads_merge_the_edges_that_each_has_found(monkeypatch):
     version = PointVersion.first(NORMAL, ForestRule(min_samples=3, threads=4))
     batches = [(range(90), NORMAL[:50] + 0.1), ([5], NORMAL[:2] / 2)]
     follows_all(version, batches, monkeypatch)
+
+
+@pytest.mark.parametrize("threads", [2, 7, 60])
+def test_threads_do_ranges_of_points_and_of_keys(threads, monkeypatch):
+    monkeypatch.setattr(Tuning, "default", replace(Tuning.default, grain=1))
+    monkeypatch.setattr(change_rounds, "GROUPS", 1)
+    rule = ForestRule(min_samples=3, threads=threads)
+    batches = [
+        (range(250, 380), NORMAL[:50] + 0.1),  # all rows of some ranges
+        ([5], NORMAL[:2] / 2),
+        (range(100), []),
+        ([], NORMAL[:40] - 0.3),
+    ]
+    follows_all(PointVersion.first(NORMAL, rule), batches, monkeypatch)
 
 
 @pytest.mark.parametrize("search", ["tree", "product"])

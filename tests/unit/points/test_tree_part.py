@@ -29,7 +29,7 @@ def test_coordinates_are_those_of_the_positions_that_are_in_the_tree(count, kind
 def test_a_tree_without_a_point_finds_the_coordinates_of_others():
     points, threads = np.random.default_rng(2).normal(size=(300, 2)), Threads(1)
     part, point = TreePart.first(points, "manhattan", points.dtype, threads)
-    rest = part.moved(points, point, np.array([4]))
+    rest = part.moved(points, point, np.array([4]), threads)
     positions = np.delete(np.arange(300, dtype=np.uint32), 4)
     copied = np.empty((299, 2))
     rest.copy_coordinates(0, positions, copied, threads)
