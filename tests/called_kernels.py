@@ -65,6 +65,12 @@ TESTS = {
     "service": ("tests/unit/service", "tests/mpi/test_service.py"),
     "others": ("tests/unit",),
 }
+# The modules whose kernels follow changes of points. Leaves of a tree have one of two
+# types there, see `TreePart.first`; a fit has leaves of float64.
+AFTER_CHANGES = (
+    "changed_points", "changed_products", "neighbour_lists", "open_edges",
+    "path_bounds", "rooted_forest",
+)  # fmt: skip
 HEAD = """\
 # Who calls a kernel and for which types of weights, its name, and the types of its
 # arguments. Ids are 32 bits wide. Those with the most code come first: to compile them
@@ -194,9 +200,15 @@ def main() -> None:
     for user, paths in TESTS.items():
         for entry in stored_by_tests(*paths) - users.keys():
             users[entry].add(user)
-    for name, signature in users:
-        if "PointTree(f4" in signature:  # see `TreePart.first`
-            users[name, signature] = {"points:f4"}
+    for (name, signature), callers in users.items():
+        of_f4, of_f8 = (f"PointTree({kind}" in signature for kind in ("f4", "f8"))
+        if of_f4 or name.split(".")[-2] in AFTER_CHANGES:
+            callers.clear()
+            callers |= {"versions:f4"} if not of_f8 else set()
+            callers |= {"versions:f8"} if not of_f4 else set()
+        elif ".product_filter." in name:
+            callers.clear()
+            callers.add("products")
     lines = [
         (-_code_bytes(*entry), ",".join(sorted(types)), *entry)
         for entry, types in users.items()

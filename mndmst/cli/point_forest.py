@@ -103,7 +103,8 @@ def _with_ranks(
         min_samples = samples()
         if comm.rank == 0:
             _check_files(arguments)
-    compile_kernels(comm, "points", None, progress)
+    for user in ("points", "products"):
+        compile_kernels(comm, user, None, progress)
     with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")

@@ -2,10 +2,11 @@
 
 `signatures.txt` lists every kernel that a command calls, with the types of its
 arguments: under `solve`, `verify` and `update` for graphs in files, `arrays` and
-`matrices` for graphs in memory, each with a type of weights; under `points` and
-`service`; and under `others` for kernels that no command waits for. `python -m
-tests.called_kernels` writes the file from the kernels of its runs, and a test compares
-the two. A kernel that the list lacks is compiled in its first call.
+`matrices` for graphs in memory, each with a type of weights; under `points`, `products`
+for points in many dimensions, and `service`; under `versions` for points that change,
+with a type of coordinates; and under `others` for kernels that no command waits for.
+`python -m tests.called_kernels` writes the file from the kernels of its runs, and a
+test compares the two. A kernel that the list lacks is compiled in its first call.
 
 The parent writes fixed-size records of kernels to a file. All worker processes share
 its position: each reads the next record, compiles that kernel and saves its code.

@@ -64,6 +64,7 @@ import numpy as np
 from ...kernels.edge_columns import concatenate, take_rows
 from ...kernels.threads import Threads, each_range
 from ...native.call_columns import PerCall
+from ...native.precompile import compile_for
 from ..devices.point_products import (
     NO_POSITION,
     ComponentArrays,
@@ -296,6 +297,7 @@ class HostProducts:
         threads: Threads,
         rounded: RoundedPoints | None = None,
     ) -> None:
+        compile_for("products")
         self.threads, self.exact, self.passes = threads, points, 1
         self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
         self._set(rounded or RoundedPoints.of(points, threads))

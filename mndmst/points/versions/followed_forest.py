@@ -7,10 +7,11 @@ import numpy as np
 
 from ...host.cores import core_count
 from ...kernels.threads import Threads, each_range
+from ...native.precompile import compile_for
 from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
-from ..kernels.changed_points import find_positions, root_forest
 from ..kernels.neighbour_lists import NeighbourLists
+from ..kernels.rooted_forest import find_positions, root_forest
 from ..metrics import METRICS, prepared
 from ..point_forest import PointForest
 from ..search.point_search import TreeSearch
@@ -19,7 +20,7 @@ from ..search.search_choice import choose_search, make_local, make_search
 from ..search_reporter import SearchReporter
 from .device_part import DevicePart, DeviceRefusalError
 from .pair_distances import pair_distances
-from .point_parts import FURTHER, PointPart, TreePart
+from .point_parts import FURTHER, PointPart, TreePart, leaf_type
 from .product_part import ProductPart
 
 # Fewer points are searched anew in a few milliseconds.
@@ -130,6 +131,7 @@ class FollowedForest:
         coordinates = point_coordinates(points, metric, team)
         if coordinates.scale.factor != 1:
             return None
+        compile_for("versions", np.dtype(leaf_type(points.dtype, metric)))
         listed = order + FURTHER
         choice = choose_search(coordinates, metric, search, listed, device_tree=True)
         norm, lists = METRICS[metric].norm, None

@@ -37,20 +37,18 @@ from ...kernels.kruskal import component_labels
 from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import PointEdges, edge_keys
-from ..kernels.changed_points import (
-    EdgesByKey,
-    NearPoints,
-    PositionColumns,
-    copy_positions,
-    drop_closed_edges,
-    link_trees,
-    list_edges_at,
-    weigh_listed,
-    write_next_forest,
-)
 from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
 from ..kernels.norms import LARGEST
+from ..kernels.open_edges import NearPoints, drop_closed_edges, weigh_listed
+from ..kernels.rooted_forest import (
+    EdgesByKey,
+    PositionColumns,
+    copy_positions,
+    link_trees,
+    list_edges_at,
+    write_next_forest,
+)
 from ..metrics import METRICS, from_norm
 from ..point_forest import PointForest
 from ..scale import extremes, scale_for

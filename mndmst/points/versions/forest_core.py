@@ -5,7 +5,7 @@ import numpy as np
 from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
-from ..kernels.changed_points import (
+from ..kernels.rooted_forest import (
     contract_certain,
     mark_paths,
     spread_to_leaves,

@@ -10,25 +10,23 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from ...kernels.threads import Threads, each_range
-from ...native.precompile import compile_for
 from ..coordinates import float_type
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
     EdgeSources,
-    NearPoints,
     Reach,
     TreeVertices,
     copy_coordinates,
     find_node_components,
     find_node_reach,
     improve_first_edges,
-    list_open_edges,
     list_reached,
     nearest_to_groups,
     take_earlier_edges,
 )
 from ..kernels.changed_products import PartVertices
 from ..kernels.kd_tree import LEAF, PointTree
+from ..kernels.open_edges import NearPoints, list_open_edges
 from ..metrics import METRICS, Norm, prepared
 from ..search.build_tree import build_tree
 
@@ -217,6 +215,11 @@ def positions_inside(
     return index, positions[index] - np.uint32(start)
 
 
+def leaf_type(dtype: np.dtype, metric: str) -> type[np.float32] | type[np.float64]:
+    """Return the type of coordinates in leaves, which represents all of the user's."""
+    return float_type(dtype) if METRICS[metric].is_norm else np.float64
+
+
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
@@ -243,11 +246,9 @@ class TreePart:
         `coordinates` are float64, as the metric's norm compares them; the user's points
         have the type `dtype`.
         """
-        norm, is_norm = METRICS[metric].norm, METRICS[metric].is_norm
-        kind = float_type(dtype) if is_norm else np.float64
-        if kind == np.float32:
-            compile_for("points", np.dtype(kind))
-        tree = build_tree(coordinates, norm, threads, kind)
+        tree = build_tree(
+            coordinates, METRICS[metric].norm, threads, leaf_type(dtype, metric)
+        )
         # No search of a part names points, so the part does not keep their numbers
         return cls(tree._replace(point=np.empty(0, np.uint32)), metric), tree.point
 

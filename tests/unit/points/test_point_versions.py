@@ -270,7 +270,7 @@ def test_trees_of_float32_points_have_float32_leaves(metric, monkeypatch):
     assert leaves == [np.float32, np.float64]
     called = {entry for entry in loaded() if "PointTree(f4" in entry[1]}
     assert called
-    assert called <= set(listed_kernels("points", np.dtype(np.float32)))
+    assert called <= set(listed_kernels("versions", np.dtype(np.float32)))
 
 
 def test_float32_points_follow_as_their_numbers_do(monkeypatch):

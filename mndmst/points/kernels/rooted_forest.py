@@ -1,0 +1,309 @@
+"""The steps from the rooted forest of a version to that of the next one.
+
+Each point has an edge towards the root of its tree. So a lost edge is found at its
+lower end, and the paths between changed points are walked up from these.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.kruskal import unite
+from ...native.kernel import kernel
+from ..devices.point_products import NO_POSITION
+from .boruvka_steps import NO_EDGE, name_components
+
+# `contract_certain` ends where fewer than this fraction of the components join (1 / 8).
+PROGRESS = 8
+
+
+class EdgesByKey(NamedTuple):
+    """The edges of a forest in the order of their keys."""
+
+    src: np.ndarray  # int64
+    dst: np.ndarray  # int64
+    weight: np.ndarray  # float64
+
+
+class PositionColumns(NamedTuple):
+    """The columns of a `FollowedForest` by position."""
+
+    row: np.ndarray  # uint32
+    radius: np.ndarray  # float64
+    up: np.ndarray  # uint32
+    up_weight: np.ndarray  # float64
+
+
+@kernel
+def find_positions(row, radius, positions, begin, end):
+    """Write the positions [begin, end) by row, but those of removed points.
+
+    These have a negative radius.
+    """
+    for position in range(begin, end):
+        if radius[position] >= 0:
+            positions[row[position]] = position
+
+
+@kernel
+def root_forest(a, b, weight, up, up_weight):
+    """Root the trees of a forest with edges between `a` and `b`.
+
+    Writes for each vertex the other end of its edge towards the root, or the root
+    itself, and the weight of that edge.
+    """
+    degree, edges = np.zeros(len(up), np.uint32), np.zeros(len(up), np.uint32)
+    for i in range(len(a)):
+        for end in (a[i], b[i]):
+            degree[end] += np.uint32(1)
+            edges[end] ^= np.uint32(i)  # at last only one edge is left of it
+    for vertex in range(len(up)):
+        up[vertex], up_weight[vertex] = vertex, 0.0
+    for start in range(len(up)):
+        vertex = np.uint32(start)
+        while degree[vertex] == 1:
+            edge = edges[vertex]
+            other = a[edge] ^ b[edge] ^ vertex
+            up[vertex], up_weight[vertex] = other, weight[edge]
+            degree[vertex] = 0
+            degree[other] -= np.uint32(1)
+            edges[other] ^= edge
+            vertex = other
+
+
+@kernel
+def link_trees(up, up_weight, a, b, weight):
+    """Add edges between different trees of a rooted forest; see `root_forest`."""
+    for i in range(len(a)):
+        one, other = a[i], b[i]
+        x, y = one, other
+        while up[x] != x and up[y] != y:
+            x, y = up[x], up[y]
+        if up[x] != x:
+            one, other = other, one
+        # The path from `one` to its root is not the longer one: reverse its edges.
+        below, through = other, weight[i]
+        vertex, above = one, up[one]
+        while True:
+            lifted = up_weight[vertex]
+            up[vertex], up_weight[vertex] = below, through
+            if above == vertex:
+                break
+            below, through = vertex, lifted
+            vertex, above = above, up[above]
+
+
+@kernel
+def copy_positions(before, new_row, later, first, after, begin, end):
+    """Copy the columns of the positions [begin, end), which stay in the next version.
+
+    `new_row` is by old row, and `later` has, by old position from `first` on, the new
+    one. Edges towards the root are copied with the new position of their end.
+    """
+    for position in range(begin, end):
+        radius, up = before.radius[position], before.up[position]
+        is_present = radius >= 0
+        after.row[position] = new_row[before.row[position]] if is_present else 0
+        after.radius[position] = radius
+        after.up[position] = up if up < first else later[up - first]
+        after.up_weight[position] = before.up_weight[position]
+
+
+@kernel
+def list_edges_at(up, chosen, begin, end, vertices):
+    """List the vertices in [begin, end) whose edges to the root have a chosen end.
+
+    `vertices` has one more entry than the list. Returns their number.
+    """
+    count = np.uint64(0)
+    for vertex in range(begin, end):
+        above = up[vertex]
+        vertices[count] = vertex
+        count += np.uint64((above != vertex) & (chosen[vertex] | chosen[above]))
+    return np.int64(count)
+
+
+@kernel
+def mark_paths(up, starts, is_marked):
+    """Mark the paths of a rooted forest from some vertices to the roots."""
+    for start in starts:
+        vertex = start
+        while not is_marked[vertex]:
+            is_marked[vertex] = True
+            vertex = up[vertex]
+
+
+@kernel
+def strip_leaves(up, up_weight, stays, inside, least):
+    """Contract leaves of a rooted forest along edges that no unlisted edge precedes.
+
+    A vertex that does not stay, and of which only the edge towards the root is left, is
+    contracted if that edge is lighter than its `least`, which its vertex above gets if
+    it is smaller. Makes `inside` False for contracted vertices.
+    """
+    children = np.zeros(len(up), np.uint32)
+    for vertex in range(len(up)):
+        children[up[vertex]] += np.uint32(up[vertex] != vertex)
+    for start in range(len(up)):
+        vertex = np.uint32(start)
+        while (
+            inside[vertex]
+            and not stays[vertex]
+            and children[vertex] == 0
+            and up[vertex] != vertex
+            and up_weight[vertex] < least[vertex]
+        ):
+            above = up[vertex]
+            inside[vertex] = False
+            least[above] = min(least[above], least[vertex])
+            children[above] -= np.uint32(1)
+            vertex = above
+
+
+@kernel
+def spread_to_leaves(up, up_weight, flagged, vertex, lower_bound, begin, end):
+    """Write the components and lower bounds of leaves among the vertices [begin, end).
+
+    On entry `vertex` is NO_POSITION for leaves, which are contracted; it becomes 0 for
+    removed points. The bound of a flagged vertex does not hold for others. Threads
+    write the vertices on the paths of their leaves: the same components, and bounds
+    that hold whichever bounds of the vertices above they read.
+    """
+    path = np.empty(len(up), np.uint32)
+    for start in range(begin, end):
+        above, count = np.uint32(start), 0
+        while vertex[above] == NO_POSITION and up[above] != above:
+            path[count] = above
+            count += 1
+            above = up[above]
+        if vertex[above] == NO_POSITION:
+            vertex[above] = 0
+        for i in range(count - 1, -1, -1):
+            leaf = path[i]
+            vertex[leaf] = vertex[above]
+            bound = max(lower_bound[leaf], up_weight[leaf])
+            if not flagged[above]:
+                bound = max(bound, lower_bound[above])
+            lower_bound[leaf] = bound
+            above = leaf
+
+
+@kernel
+def write_next_forest(before, new_row, gone, changed, new, after):
+    """Write the edges of a forest after a change, in the order of their keys.
+
+    `before` has the old edges and `new_row` their ends after the change, by row. The
+    keys `gone` are those of edges that go, `changed.key` those of edges that stay with
+    other weights; both are of rows before the change, and ascend. `new` is sorted by
+    key, with rows after the change.
+    """
+    no_key = ~np.uint64(0)
+    out = at_gone = at_changed = at_new = 0
+    next_gone = gone[0] if len(gone) else no_key
+    next_changed = changed.key[0] if len(changed.key) else no_key
+    next_new = new.key[0] if len(new.key) else no_key
+    for i in range(len(before.weight)):
+        src, dst = np.uint64(before.src[i]), np.uint64(before.dst[i])
+        key, weight = src << np.uint64(32) | dst, before.weight[i]
+        if key == next_changed:
+            weight = changed.weight[at_changed]
+            at_changed += 1
+            end = at_changed == len(changed.key)
+            next_changed = no_key if end else changed.key[at_changed]
+        if key == next_gone:
+            at_gone += 1
+            next_gone = no_key if at_gone == len(gone) else gone[at_gone]
+            continue
+        one, other = np.uint64(new_row[src]), np.uint64(new_row[dst])
+        key = one << np.uint64(32) | other
+        while next_new < key:
+            out, at_new = _write_new(new, at_new, after, out)
+            next_new = no_key if at_new == len(new.key) else new.key[at_new]
+        after.src[out], after.dst[out], after.weight[out] = one, other, weight
+        out += 1
+    while at_new < len(new.key):
+        out, at_new = _write_new(new, at_new, after, out)
+
+
+@kernel
+def _write_new(new, i, after, out):
+    key = new.key[i]
+    after.src[out] = key >> np.uint64(32)
+    after.dst[out] = key & np.uint64(0xFFFFFFFF)
+    after.weight[out] = new.weight[i]
+    return out + 1, i + 1
+
+
+@kernel
+def contract_certain(edges, flagged, least, vertex, lower_bound, kept):
+    """Contract a graph along edges that no unlisted edge precedes.
+
+    A component without a `flagged` vertex joins another along its first edge if this is
+    lighter than `least` at all of its vertices. Writes the number of each one's final
+    component to `vertex`, and marks the edges in `kept`. `lower_bound` of a vertex that
+    is not flagged is raised to the weight of the first edge of its last component that
+    is not flagged, if a flagged one follows; else it stays. Returns the number of final
+    components.
+    """
+    rows, weight, key = len(vertex), edges.weight, edges.key
+    # Nodes of the hierarchy of components; those of a level are consecutive. All levels
+    # but the last two have at most 8 / 9 of the nodes of the one before.
+    nodes = (PROGRESS + 3) * rows
+    up, bound = np.empty(nodes, np.uint32), np.empty(nodes)
+    has_flag = np.empty(nodes, np.bool_)
+    flags, limit = flagged.copy(), least.copy()
+    x, y = edges.a.copy(), edges.b.copy()
+    index = np.arange(len(x)).astype(np.uint32)
+    size, count, base, joined = len(x), rows, 0, rows
+    while True:
+        enough = PROGRESS * joined >= count
+        best, lightest = np.full(count, NO_EDGE), np.full(count, np.inf)
+        for i in range(size):
+            w = weight[index[i]]
+            for end in (x[i], y[i]):
+                if w < lightest[end] or (
+                    w == lightest[end]
+                    and best[end] != NO_EDGE
+                    and key[index[i]] < key[index[best[end]]]
+                ):
+                    best[end], lightest[end] = i, w
+        parent = np.arange(count).astype(np.uint32)
+        joined = 0
+        for component in range(count):
+            i = best[component]
+            w = lightest[component]
+            bound[base + component], has_flag[base + component] = w, flags[component]
+            certain = enough and not flags[component] and w < limit[component]
+            if certain and unite(parent, np.uint64(x[i]), np.uint64(y[i])):
+                kept[index[i]] = True
+                joined += 1
+        if joined == 0:
+            break
+        name = np.empty(count, np.uint32)
+        fewer = name_components(parent, name)
+        new_flags, new_limit = np.zeros(fewer, np.bool_), np.full(fewer, np.inf)
+        for component in range(count):
+            n = name[component]
+            up[base + component] = base + count + n
+            new_flags[n] |= flags[component]
+            new_limit[n] = min(new_limit[n], limit[component])
+        flags, limit = new_flags, new_limit
+        left = 0
+        for i in range(size):
+            one, two = name[x[i]], name[y[i]]
+            x[left], y[left], index[left] = one, two, index[i]
+            left += one != two
+        size, base, count = left, base + count, fewer
+    # From the last level down: the final component and the lower bound of each node.
+    for component in range(count):
+        up[base + component], bound[base + component] = component, -np.inf
+    for node in range(base - 1, -1, -1):
+        above = up[node]
+        if has_flag[node] or not has_flag[above]:
+            bound[node] = bound[above]
+        up[node] = up[above]
+    for row in range(rows):
+        vertex[row] = up[row]
+        if not flagged[row]:
+            lower_bound[row] = max(lower_bound[row], bound[row])
+    return count
