@@ -316,9 +316,15 @@ class _ForestChange:
         if len(rows):
             last, order = before.parts[0].of(self.points, rows, team)
         rearrangement = Rearrangement(first, alive, order, len(is_out))
-        ranges = each_range(team.bounds(first))
-        moved = columns, self.rows.new, rearrangement.later, first, after
-        team.run(copy_positions, *moved, *ranges)
+        team.run(
+            copy_positions,
+            columns,
+            self.rows.new,
+            rearrangement.later,
+            first,
+            after,
+            *each_range(team.bounds(first)),
+        )
         after.row[gone], after.radius[gone] = 0, -1
         after.row[first:] = rows[order]
         after.radius[first:] = rearrangement.end_of(before.radius, np.nan)
@@ -487,8 +493,8 @@ class _ForestChange:
         team.run(drop_closed_edges, norm, near, is_open, *ranges)
         is_open[incomplete[incomplete < len(self.affected)]] = False
         listed = np.nonzero(is_open)
-        ends = self.targets[listed[0]], self.listed[listed]
-        edges = [at.edges(*ends, self.listed_distance[listed])]
+        target, near_one = self.targets[listed[0]], self.listed[listed]
+        edges = [at.edges(target, near_one, self.listed_distance[listed])]
         near = NearPoints(*(column[incomplete] for column in near))
         for tree, inside in trees:
             found = tree.list_open_edges(

@@ -73,9 +73,15 @@ class ForestCore:
         lower_bound[inside] = bound
         vertex = np.full(len(self.flagged), NO_POSITION)
         vertex[inside] = component
-        forest = after.up, after.up_weight, self.flagged, vertex, lower_bound
-        ranges = each_range(after.team.bounds(len(vertex)))
-        after.team.run(spread_to_leaves, *forest, *ranges)
+        after.team.run(
+            spread_to_leaves,
+            after.up,
+            after.up_weight,
+            self.flagged,
+            vertex,
+            lower_bound,
+            *each_range(after.team.bounds(len(vertex))),
+        )
         return vertex, count
 
     def between_components(self, vertex: np.ndarray) -> tuple[PointEdges, int]:
