@@ -23,7 +23,6 @@ from ..devices.point_products import (
 from ..kernels.boruvka_steps import PointEdges, edge_keys, find_first_edges
 from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import PartVertices
-from ..kernels.kd_tree import LEAF
 from ..search.product_search import random_order
 from .point_parts import (
     FURTHER,
@@ -31,6 +30,7 @@ from .point_parts import (
     SourceSearch,
     merge_nearer,
     positions_inside,
+    sizes_of_groups,
 )
 
 MOST_ROWS = 1 << 14  # that search together: a few milliseconds between two signals
@@ -95,8 +95,7 @@ class DevicePart:
     @property
     def group_sizes(self) -> np.ndarray:
         """See `PointPart`."""
-        ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
-        return np.diff(ends, prepend=0)
+        return sizes_of_groups(self.size)
 
     @property
     def walked(self) -> None:

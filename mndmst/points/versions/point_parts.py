@@ -215,6 +215,12 @@ def positions_inside(
     return index, positions[index] - np.uint32(start)
 
 
+def sizes_of_groups(count: int) -> np.ndarray:
+    """Return the sizes of groups of LEAF positions; the last may be smaller."""
+    ends = np.append(np.arange(LEAF, count, LEAF), count)
+    return np.diff(ends, prepend=0)
+
+
 def leaf_type(dtype: np.dtype, metric: str) -> type[np.float32] | type[np.float64]:
     """Return the type of coordinates in leaves, which represents all of the user's."""
     return float_type(dtype) if METRICS[metric].is_norm else np.float64

@@ -36,6 +36,7 @@ from .point_parts import (
     SourceSearch,
     merge_nearer,
     positions_inside,
+    sizes_of_groups,
 )
 
 # The metrics whose points are searched as they are, but for divisors. Points of others
@@ -87,8 +88,7 @@ class ProductPart:
     @property
     def group_sizes(self) -> np.ndarray:
         """See `PointPart`."""
-        ends = np.append(np.arange(LEAF, self.size, LEAF), self.size)
-        return np.diff(ends, prepend=0)
+        return sizes_of_groups(self.size)
 
     @property
     def walked(self) -> None:
