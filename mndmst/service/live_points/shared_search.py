@@ -21,10 +21,12 @@ from ...host.memory_costs import (
     NEIGHBOUR_BYTES,
     POINT_BYTES,
 )
+from ...host.progress import Progress
 from ...points.distribute import deal
 from ...points.pairwise_forest import lists_all
 from ...points.point_forest import PointForest, distributed_forest
 from ...points.versions.point_version import ForestRule
+from ...solver.startup import compile_kernels
 from ..limits import ServiceMemory
 
 T = TypeVar("T")
@@ -109,6 +111,8 @@ class SharedSearch:
                     share = -(-count // comm.size)
                     held = hold_search(self.memory, task.min_samples, share, dimensions)
                     work.enter_context(held)
+            for user in ("points", "products"):  # else each rank would compile them
+                compile_kernels(comm, user, None, Progress(False))
             part = deal(comm, points)
             return distributed_forest(
                 comm, part, task.metric, task.min_samples, threads=threads
