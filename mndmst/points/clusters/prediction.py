@@ -48,12 +48,12 @@ class Connections:
 class TrainingPoints:
     """Training points that new points search.
 
-    Rows that are not finite are left out; so are points of which `min_samples` equals
-    and one more leave their clusters earlier. `leaving` is the distance at which each
-    point leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0
-    threads are all cores; `fit_search` is the `PointForest.search` of the fit, if
-    known. A core distance is computed when a new point first needs it, since a few new
-    points need few of them.
+    Rows that are not finite are left out; so are points of which more than
+    `min_samples` equals leave their clusters at smaller distances, because new points
+    join these. `leaving` is the distance at which each point leaves its cluster;
+    `metric` and `parameters` are as in `metric_forest`; 0 threads are all cores;
+    `fit_search` is the `PointForest.search` of the fit, if known. A core distance is
+    computed when a new point first needs it, since a few new points need few of them.
     """
 
     def __init__(
