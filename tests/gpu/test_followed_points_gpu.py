@@ -129,7 +129,7 @@ def test_small_batches_merge_and_rows_that_are_mostly_gone_are_made_anew():
     batches += [(range(130), []), (range(90, 400), []), (range(200), [])]
     version = first(points, "cosine", 2)
     after = follow(version, [*batches, ([], points[:9] * 2)])
-    assert len(after.followed.parts[0].point) < 600
+    assert after.followed.parts[0].size < 600
 
 
 def test_a_point_far_away_changes_the_scale_of_all():
