@@ -125,7 +125,9 @@ class Threads:
         threads get `each` ranges per thread, which they process one after the other.
         """
         most = self.count * each if self.count > 1 else 1
-        parts = max(1, min(most, length // (grain or self.tuning.grain)))
+        parts = min(most, length // (grain or self.tuning.grain))
+        if parts <= 1:
+            return np.array([0, length])
         bounds = length * np.arange(parts + 1) // parts
         bounds[:-1] -= bounds[:-1] % align
         return bounds

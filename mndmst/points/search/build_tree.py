@@ -41,9 +41,14 @@ def build_tree(
     count, dimensions = points.shape
     most = max(1, count // CELL)
     points = np.ascontiguousarray(points)
-    sample = points[:: max(1, count // (most * SAMPLED))]
-    top = divide_sample(sample.copy(), most)
-    point, cells = _sort_by_cell(points, top, threads)
+    if most == 1:
+        top = CellTree(np.array([-1]), np.zeros(1, np.int64), np.zeros(1), 1)
+        point, sizes = np.arange(count, dtype=np.uint32), np.array([count])
+    else:
+        sample = points[:: max(1, count // (most * SAMPLED))]
+        top = divide_sample(sample.copy(), most)
+        point, sizes = _sort_by_cell(points, top, threads)
+    cells = _cells(top, sizes)
     leaves, nodes = int(cells.leaf[-1]), int(cells.node[-1])
     largest = int(np.diff(cells.leaf).max())
     tree = PointTree(
@@ -59,32 +64,37 @@ def build_tree(
         norm=int(norm),
     )
     threads.run(build_cells, points, tree, cells, *chunks(len(cells.root), threads))
-    fill_top(tree, top)
+    if most > 1:
+        fill_top(tree, top)
     return tree
 
 
 def _sort_by_cell(
     points: np.ndarray, top: CellTree, threads: Threads
-) -> tuple[np.ndarray, Cells]:
-    """Return the points in the order of their cells, and the cells."""
-    root = np.flatnonzero(top.left < 0)
-    root = root[np.argsort(-top.left[root])]
-    bounds = threads.bounds(len(points))
-    ranges, pieces = each_range(bounds), len(root) * np.arange(len(bounds))
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points in the order of their cells, and the sizes of the cells."""
+    bounds, count = threads.bounds(len(points)), np.count_nonzero(top.left < 0)
+    ranges, pieces = each_range(bounds), count * np.arange(len(bounds))
     # Apart, since the tree keeps only `point`
     of_point, point = (np.empty(len(points), np.uint32) for _ in range(2))
-    counts = np.empty((len(bounds) - 1, len(root)), np.int64)
+    counts = np.empty((len(bounds) - 1, count), np.int64)
     of_range = ArrayPieces.of(counts.ravel(), pieces)
     threads.run(count_cells, points, top, of_point, of_range, *ranges)
     # The positions of a cell are consecutive, and those of each range in it.
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     of_range = ArrayPieces.of((ends - counts).ravel(), pieces)
     threads.run(sort_by_cell, of_point, of_range, point, *ranges)
-    sizes = counts.sum(axis=0)
+    return point, counts.sum(axis=0)
+
+
+def _cells(top: CellTree, sizes: np.ndarray) -> Cells:
+    """Return the cells of some sizes below the top of a tree."""
+    root = np.flatnonzero(top.left < 0)
+    root = root[np.argsort(-top.left[root])]
     leaves = -(-sizes // LEAF)
     nodes = np.append(len(top.left), 2 * leaves - 2)
     starts = [np.append(0, np.cumsum(column)) for column in (sizes, leaves)]
-    return point, Cells(starts[0], np.cumsum(nodes), starts[1], root)
+    return Cells(starts[0], np.cumsum(nodes), starts[1], root)
 
 
 def fill_tree(

@@ -73,7 +73,7 @@ class ChangeRounds:
         self.of_vertex = np.empty(count, np.uint32)
         self.searches = [
             part.for_rounds(vertex[inside], at.cores[inside], lower_bound[inside])
-            for part, inside in self.after.located_parts()
+            for part, inside in self.after.located_parts
         ]
         self.reach = searching.reach
         sources = at.sources(searching.position, vertex)
@@ -147,7 +147,7 @@ class ChangeRounds:
                 lower_bound = np.maximum(lower_bound, self.reach)
             of_vertex = np.full(len(of_vertex), -np.inf)
         end = 0
-        parts = self.after.located_parts()
+        parts = self.after.located_parts
         for (part, at), of_part in zip(parts, self.searches, strict=True):
             begin, end = end, end + len(part.group_sizes)
             vertices = PartVertices(

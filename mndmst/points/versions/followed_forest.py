@@ -1,6 +1,7 @@
 """The forest of points of one version, in the form that a change needs."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class FollowedForest:
         """The threads that search."""
         return Threads(self.threads or core_count())
 
-    @property
+    @cached_property
     def group_begin(self) -> np.ndarray:
         """The first position of each group of the parts, and the end of the last."""
         sizes = np.concatenate([part.group_sizes for part in self.parts])
@@ -192,8 +193,9 @@ class FollowedForest:
         values = np.ascontiguousarray(points, np.float64)
         return np.ascontiguousarray(prepared(values, self.metric))
 
+    @cached_property
     def located_parts(self) -> list[tuple[PointPart, slice]]:
-        """Return the parts, and the positions of each."""
+        """The parts, and the positions of each."""
         ends = np.cumsum([part.size for part in self.parts]).tolist()
         starts = [0, *ends[:-1]]
         return [
@@ -208,7 +210,7 @@ class FollowedForest:
         """
         most = max(LEAST_REACHED, self.parts[0].reachable * len(points))
         found, team = [], self.team
-        for part, at in self.located_parts():
+        for part, at in self.located_parts:
             reached = part.reached(points, reach[at], most, team)
             if reached is None:
                 return None
@@ -223,19 +225,17 @@ class FollowedForest:
         starts: np.ndarray,
         within: np.ndarray,
         k: int,
-        step: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and positions of the k nearest points, ascending.
 
         Queries from each index in `starts` to the next are near to each other. Points
         beyond the distance `within` of a query may be missing: the distance of a
-        missing one is at least this, and its position NO_POSITION. With `step` -1 the
-        last part, which has new points, is searched first, else 1.
+        missing one is at least this, and its position NO_POSITION.
         """
         norm = METRICS[self.metric].norm
         distance = np.repeat(norm.limit(within)[:, None], k, axis=1)
         position = np.full(distance.shape, NO_POSITION)
-        for part, at in self.located_parts()[::step]:
+        for part, at in self.located_parts:
             start = np.uint32(at.start)
             part.improve_nearest(queries, starts, distance, position, start, self.team)
         return norm.distance(distance), position

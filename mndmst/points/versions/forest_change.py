@@ -203,6 +203,7 @@ class _ForestChange:
         self.affected = moved(affected)
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
+        self.coordinates = self.at.coordinates(self.targets)
         order = max(before.min_samples, 1)
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
@@ -239,7 +240,7 @@ class _ForestChange:
         k = lists.distance.shape[1] + 1
         within = np.full(len(short), np.inf)
         points = self.at.coordinates(short)
-        write_lists(lists, short, *self.after.nearest(points, alone, within, k, 1))
+        write_lists(lists, short, *self.after.nearest(points, alone, within, k))
 
     def _nearest(self, within: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and positions of the k points nearest to each target.
@@ -247,16 +248,9 @@ class _ForestChange:
         Points beyond the distance `within` of the target may be missing.
         """
         group = np.searchsorted(self.after.group_begin, self.affected, "right")
-        alone, count = np.arange(len(self.new) + 1), len(self.affected)
-        found = [
-            self.after.nearest(self.at.coordinates(positions), starts, limits, k, step)
-            for positions, starts, limits, step in (
-                (self.affected, group_starts(group), within[:count], 1),
-                (self.new, alone, within[count:], -1),
-            )
-        ]
-        distance, position = map(np.concatenate, zip(*found, strict=True))
-        return distance, position
+        alone = -np.arange(len(self.new))
+        starts = group_starts(np.append(group, alone))
+        return self.after.nearest(self.coordinates, starts, within, k)
 
     def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the old positions whose upward edges are lost, and may be raised."""
@@ -284,7 +278,7 @@ class _ForestChange:
         before, team = self.before, self.before.team
         gone = np.flatnonzero(self.is_gone)
         is_out = self.is_gone | (before.radius < 0)
-        parts, later = before.located_parts(), len(inserted)
+        parts, later = before.located_parts, len(inserted)
         built = len(parts)  # the parts from this one on are built anew
         small = before.parts[0].small
         while built and len(inserted):
@@ -345,7 +339,7 @@ class _ForestChange:
         """Return the next forest; None if a fresh search is faster."""
         after, lost = self.after, self.lost
         incomplete = self._incomplete()
-        parts = after.located_parts()
+        parts = after.located_parts
         trees = [(part.walked, at) for part, at in parts if part.walked]
         if trees:
             found = self._open_edges(incomplete, trees)
@@ -518,7 +512,7 @@ class _ForestChange:
         core, coordinates = self.at.cores[target], self.at.coordinates(listed.ravel())
         falls = after.radius[target] < self.old_radius  # False for new points
         near = NearPoints(
-            self.at.coordinates(target),
+            self.coordinates,
             after.row[target],
             core,
             np.where(falls, self.old_radius, np.inf),

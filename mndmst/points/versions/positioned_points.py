@@ -1,5 +1,6 @@
 """The points of a version by position: their coordinates, and edges between them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.changed_points import EdgeSources
 from .followed_forest import FollowedForest
+from .point_parts import PointPart
 
 TOGETHER = 1 << 14  # pairs whose first points have copies of their coordinates at once
 
@@ -20,11 +22,10 @@ class PositionedPoints:
 
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
         """Return the coordinates of positions, on a device if it has the points."""
-        parts = self.forest.located_parts()
-        coordinates = parts[0][0].empty_coordinates(len(positions))
-        listed = positions.astype(np.uint32, copy=False)
-        for part, at in parts:
-            part.copy_coordinates(at.start, listed, coordinates, self.forest.team)
+        coordinates = self.forest.parts[0].empty_coordinates(len(positions))
+        listed, team = positions.astype(np.uint32, copy=False), self.forest.team
+        for part, start in self._parts_with(positions):
+            part.copy_coordinates(start, listed, coordinates, team)
         return coordinates
 
     def distances(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -33,11 +34,15 @@ class PositionedPoints:
         for begin in range(0, len(a), TOGETHER):
             some = slice(begin, begin + TOGETHER)
             coordinates = self.coordinates(a[some])
-            for part, at in self.forest.located_parts():
-                part.copy_distances(
-                    at.start, b[some], coordinates, distance[some], team
-                )
+            for part, start in self._parts_with(b[some]):
+                part.copy_distances(start, b[some], coordinates, distance[some], team)
         return distance
+
+    def _parts_with(self, positions: np.ndarray) -> Iterator[tuple[PointPart, int]]:
+        """Yield the parts that have some of the positions, and where each starts."""
+        for part, at in self.forest.located_parts:
+            if ((positions >= at.start) & (positions < at.stop)).any():
+                yield part, at.start
 
     def edges(self, a: np.ndarray, b: np.ndarray, distance: np.ndarray) -> PointEdges:
         """Return the edges between different positions, of known distances."""
