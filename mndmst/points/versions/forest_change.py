@@ -140,7 +140,7 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     is_affected[is_gone] = False
     copied.result()
     change = _ForestChange(
-        before, is_gone, batch, inserted, is_affected, lists, reached
+        before, old_position, batch, inserted, is_affected, lists, reached
     )
     return change.forest()
 
@@ -155,7 +155,8 @@ def _near_new(
 
     None if there are many. `complete` is that of the lists.
     """
-    near = np.flatnonzero(before.radius[:NEAR_SAMPLE] >= 0)
+    near = np.flatnonzero(before.radius >= 0)
+    near = near[:: max(1, len(near) // NEAR_SAMPLE)]
     if len(near) and len(inserted):
         sample = before.prepared(old[before.row[near]])
         further = near_distance(inserted, sample, len(old))

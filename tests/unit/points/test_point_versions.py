@@ -492,7 +492,7 @@ def test_lists_of_neighbours_are_complete_after_each_batch(monkeypatch):
         assert (unlisted.min(axis=1) >= lists.complete[at] * (1 - 1e-12)).all()
 
 
-def test_products_search_neighbours_of_new_points_alone(monkeypatch):
+def test_products_search_neighbours_of_new_outliers_alone(monkeypatch):
     points = np.random.default_rng(3).normal(size=(900, 24))
     version = PointVersion.first(points, ForestRule("euclidean", 3, search="product"))
     searched = []
@@ -504,5 +504,8 @@ def test_products_search_neighbours_of_new_points_alone(monkeypatch):
 
     monkeypatch.setattr(ProductPart, "improve_nearest", count)
     monkeypatch.delattr(HostProducts, "nearest")  # of all points
-    follows_all(version, [([5, 6], near_to(points, 3))], monkeypatch)
-    assert set(searched) == {3}
+    version = follows_all(version, [([5, 6], near_to(points, 3))], monkeypatch)
+    assert searched == []
+    inserted = np.concatenate([near_to(points, 3), points[3:4] + 5])
+    follows_all(version, [([5, 6], inserted)], monkeypatch)
+    assert set(searched) == {1}
