@@ -55,9 +55,8 @@ compared with one threshold.
 """
 
 import math
-from collections.abc import Iterator
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -116,6 +115,8 @@ MOST_PAIRS = 4
 LONGEST = 2.0**40  # largest scaled coordinate of a point of another rank
 GRAIN = 16  # smallest number of rows of a tile for a thread
 PIECE = 256  # smallest number of rows or columns of a product for a thread
+
+ResultT = TypeVar("ResultT")
 
 
 class ProductSearch:
@@ -251,7 +252,8 @@ class RoundedPoints(NamedTuple):
 
         That is how far coordinates are from the centre.
         """
-        centre = exact.coordinates(slice(0, CENTRE)).mean(axis=0)
+        step = max(1, len(exact.source) // CENTRE)
+        centre = exact.coordinates(slice(0, CENTRE * step, step)).mean(axis=0)
         sizes = threads.map(
             lambda part: float(np.abs(exact.coordinates(part) - centre).max(initial=0)),
             [(part,) for part in _parts(len(exact.source))],
@@ -283,6 +285,14 @@ def squares_of(points: np.ndarray, threads: Threads) -> np.ndarray:
     ranges = each_range(threads.bounds(len(points), ROWS))
     threads.run(fill_squares, points, square, *ranges)
     return square
+
+
+class TileMemory:
+    """Memory of the columns and of the products of a tile, for one thread."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.columns = np.empty((COLUMNS, dimensions), np.float32)
+        self.product = np.empty(ROWS * 3 * COLUMNS // 2, np.float32)
 
 
 class HostProducts:
@@ -606,36 +616,57 @@ class HostProducts:
             others = self.points[column : min(column + COLUMNS, end)]
             yield Tile(self._multiply(block, others, buffer), first, column)
 
+    def each_tile(
+        self, rows: np.ndarray, first: int, work: Callable[[Tile], ResultT]
+    ) -> list[ResultT]:
+        """Return `work` of each tile of some rounded rows with all points, in order.
+
+        `first` is the index of the first row. Each thread multiplies columns of its
+        own, so `work` runs on several threads. A tile is valid during its call.
+        """
+        begins, found = range(0, len(self.points), COLUMNS), {}
+        remaining = iter(begins)
+
+        def multiply() -> None:
+            buffer = np.empty(len(rows) * COLUMNS, np.float32)
+            for begin in remaining:
+                others = self.points[begin : begin + COLUMNS]
+                found[begin] = work(Tile(_product(rows, others, buffer), first, begin))
+
+        with one_blas_thread():
+            self.threads.map(multiply, [()] * min(self.threads.count, len(begins)))
+        return [found[begin] for begin in begins]
+
     def pair_tiles(
-        self, rounded: np.ndarray, rows: np.ndarray, columns: np.ndarray
+        self,
+        rounded: np.ndarray,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        memory: "TileMemory",
     ) -> Iterator[PairTile]:
         """Multiply some rounded points, named by `rows`, with those at `columns`.
 
-        A tile is valid until the next one of these products.
+        There are at most COLUMNS ascending columns; if most positions between them are
+        columns, tiles have all these. A tile is valid until the next one in this
+        memory. For one of the threads that search: the caller limits BLAS to one.
         """
-        copied, buffer = self._pair_buffers
-        for column in range(0, len(columns), COLUMNS):
-            some = columns[column : column + COLUMNS]
-            others = copied[: len(some)]
-            ranges = self.threads.ranges(len(some), PIECE)
-            self.threads.map(partial(take_rows, self.points, some, others), ranges)
-            for first in range(0, len(rows), ROWS):
-                some_rows = rows[first : first + ROWS]
-                product = self._multiply(rounded[some_rows], others, buffer)
-                yield PairTile(product, some_rows, some)
-
-    @cached_property
-    def _pair_buffers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Memory of the columns and of the products of a tile."""
-        columns = min(COLUMNS, len(self.points))
-        copied = np.empty((columns, self.points.shape[1]), np.float32)
-        return copied, np.empty(ROWS * columns, np.float32)
+        begin, end = int(columns[0]), int(columns[-1]) + 1
+        if 2 * (end - begin) <= 3 * len(columns):
+            columns = np.arange(begin, end, dtype=np.uint32)
+            others = self.points[begin:end]
+        else:
+            others = memory.columns[: len(columns)]
+            take_rows(self.points, columns, others, 0, len(columns))
+        for first in range(0, len(rows), ROWS):
+            some = rows[first : first + ROWS]
+            product = _product(rounded[some], others, memory.product)
+            yield PairTile(product, some, columns)
 
     def _multiply(
         self, block: np.ndarray, others: np.ndarray, buffer: np.ndarray
     ) -> np.ndarray:
         """Return the inner products of rounded points, written to `buffer`."""
-        product = buffer[: len(block) * len(others)].reshape(len(block), len(others))
+        product = _matrix(buffer, len(block), len(others))
 
         def fill(row: int, last_row: int, column: int, last_column: int) -> None:
             np.matmul(
@@ -648,6 +679,16 @@ class HostProducts:
         with one_blas_thread():
             self.threads.map(fill, [(*r, *c) for r in rows for c in columns])
         return product
+
+
+def _product(block: np.ndarray, others: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    """Return the inner products of rounded points, written to `buffer`."""
+    product = _matrix(buffer, len(block), len(others))
+    return np.matmul(block, others.T, out=product)
+
+
+def _matrix(buffer: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    return buffer[: rows * columns].reshape(rows, columns)
 
 
 def _progress(rows: int, count: int) -> int:

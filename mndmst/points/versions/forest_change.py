@@ -121,7 +121,8 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     if scale_for(METRICS[before.metric].norm, *extremes(inserted)).factor != 1:
         return None
     is_gone = np.zeros(len(before.radius), np.bool_)
-    is_gone[before.positions_of(removed, len(old))] = True
+    old_position = before.positions()
+    is_gone[old_position[removed]] = True
     is_affected, lists = np.zeros_like(is_gone), None
     if before.lists is None:
         changed = np.concatenate([before.prepared(old[removed]), inserted])
@@ -173,17 +174,20 @@ class _ForestChange:
     def __init__(
         self,
         before: FollowedForest,
-        is_gone: np.ndarray,
+        old_position: np.ndarray,
         batch: RowBatch,
         inserted: np.ndarray,
         is_affected: np.ndarray,
         lists: NeighbourLists | None,
         reached: Reached,
     ) -> None:
-        """Take a batch; `is_gone` is by position `before`."""
+        """Take a batch; `old_position` has the positions `before`, by old row."""
         removed, points = batch.removed, batch.points
-        self.before, self.points, self.is_gone = before, points, is_gone
+        self.before, self.points = before, points
+        self.old_position = old_position
         self.rows = RowShift(len(batch.old), removed)
+        self.is_gone = np.zeros(len(before.up), np.bool_)
+        self.is_gone[old_position[removed]] = True
         lost, weighed = self._edges_at(is_affected)
         rises = np.zeros_like(is_affected)
         rises[reached.position[reached.point < len(removed)]] = True
@@ -218,6 +222,9 @@ class _ForestChange:
             new = rearrangement.of_new[reached.point]
             near = moved(reached.position)
             insert_listed(lists, near, new, reached.distance)
+            known = reached.reach[reached.reach >= 0].min(initial=LARGEST)
+            if self._list_among_new(lists, inserted, known):
+                insert_listed(lists, new, near, reached.distance)
             self._list_again(lists, order)
             after.radius[self.targets] = lists.distance[self.targets, order - 1]
             self.listed_distance = lists.distance[self.targets]
@@ -230,9 +237,40 @@ class _ForestChange:
             self._lost_edges(lost), self._weighed_again(weighed, moved(weighed))
         ])  # fmt: skip
 
+    def _list_among_new(
+        self, lists: NeighbourLists, inserted: np.ndarray, known: float
+    ) -> bool:
+        """List new points among each other's neighbours, up to the distance `known`.
+
+        Their lists are complete up to it, once they have the old points, too. Returns
+        False, and leaves them empty, if there are too many pairs.
+        """
+        part, at = self.after.located_parts[-1]
+        reach = np.full(part.size, -1.0)
+        reach[self.new - at.start] = known
+        most = part.reachable * len(inserted)
+        pairs = part.reached(inserted, reach, most, self.after.team)
+        if pairs is None:
+            return False
+        lists.complete[self.new] = known
+        of = self.rearrangement.of_new[pairs.query]
+        other = pairs.position + np.uint32(at.start)
+        differ = of != other
+        insert_listed(lists, of[differ], other[differ], pairs.distance[differ])
+        return True
+
     def _list_again(self, lists: NeighbourLists, order: int) -> None:
-        """Search the neighbours of targets whose lists have fewer than `order`."""
-        short = self.targets[lists.position[self.targets, order - 1] == NO_POSITION]
+        """Search the neighbours of new points, and of others with fewer than `order`.
+
+        Full lists need no search.
+        """
+        needed = np.repeat(
+            [order, lists.distance.shape[1]], [len(self.affected), len(self.new)]
+        )
+        is_missing = lists.position[self.targets, needed - 1] == NO_POSITION
+        short = self.targets[is_missing]
+        if len(short) == 0:
+            return
         alone = np.arange(len(short) + 1)
         k = lists.distance.shape[1] + 1
         within = np.full(len(short), np.inf)
@@ -289,6 +327,8 @@ class _ForestChange:
                 built = min(built, i)
         first = parts[built][1].start if built < len(parts) else len(is_out)
         alive = first + np.flatnonzero(~is_out[first:])
+        if before.lists is not None:  # see `ProductPart.first`
+            alive = alive[np.argsort(before.radius[alive], kind="stable")]
         size = first + len(alive) + len(inserted)
         after = PositionColumns(
             np.empty(size, np.uint32),
@@ -302,7 +342,7 @@ class _ForestChange:
         gone = gone[: np.searchsorted(gone, first)]
         kept = len(self.points) - len(inserted)
         new_rows = np.arange(kept, len(self.points), dtype=np.uint32)
-        rows = np.append(self.rows.new(before.row[alive]), new_rows)
+        rows = np.append(self.rows.new[before.row[alive]], new_rows)
         order = np.arange(len(rows))
         if len(rows):
             last, order = before.parts[0].of(self.points, rows, team)
@@ -310,7 +350,7 @@ class _ForestChange:
         team.run(
             copy_positions,
             columns,
-            self.rows.numbers,
+            self.rows.new,
             rearrangement.later,
             first,
             after,
@@ -383,8 +423,8 @@ class _ForestChange:
         after, before = self.after, self.before
         gone = np.append(self.gone_key, self._old_keys(dropped))
         after.up[dropped] = dropped
-        ends = after.positions_of(np.concatenate([new.a, new.b]), len(self.points))
-        link_trees(after.up, after.up_weight, *np.split(ends, 2), new.weight)
+        a, b = self._positions_of(new.a), self._positions_of(new.b)
+        link_trees(after.up, after.up_weight, a, b, new.weight)
         new = new.take(np.argsort(new.key))
         new = new._replace(weight=from_norm(new.weight, after.metric))
         old = before.point_forest.forest
@@ -409,12 +449,7 @@ class _ForestChange:
 
         `gone` are the keys of edges that go, ascending, and so are the `new` edges.
         """
-        shift, changed, team = self.rows.numbers, self.changed_edges, self.before.team
-        # Rows that stay keep their order, and new ones follow the old ones
-        low, high = new.key >> np.uint64(32), new.key & np.uint64(0xFFFFFFFF)
-        new_after = edge_keys(
-            self.rows.old(low.astype(np.uint32)), self.rows.old(high.astype(np.uint32))
-        )
+        shift, changed, team = self.rows.new, self.changed_edges, self.before.team
         starts = [(0, 0, 0, 0)]
         for begin in team.bounds(len(before.src))[1:-1].tolist():
             # The first edge of a range stays, so new edges precede it or follow it
@@ -423,9 +458,12 @@ class _ForestChange:
             key = edge_keys(src, dst)
             index = np.flatnonzero(~np.isin(key, gone))[:1]
             if len(index):
-                listed = gone, changed.key, new_after
-                at = [np.searchsorted(keys, key[index]) for keys in listed]
-                starts.append(tuple(np.concatenate([begin + index, *at]).tolist()))
+                of_changed = np.searchsorted(changed.key, key[index])
+                of_gone = np.searchsorted(gone, key[index])
+                key = edge_keys(shift[src[index]], shift[dst[index]])
+                of_new = np.searchsorted(new.key, key)
+                at = np.concatenate([begin + index, of_gone, of_changed, of_new])
+                starts.append(tuple(at.tolist()))
         starts.append((len(before.src), len(gone), len(changed.key), len(new.key)))
         calls = []
         for start, end in pairwise(starts):
@@ -437,7 +475,6 @@ class _ForestChange:
                 gone[some_gone],
                 changed.take(some_changed),
                 new.take(some_new),
-                new_after[some_new],
                 EdgesByKey(*(column[out] for column in after)),
             ))  # fmt: skip
         team.map(write_next_forest, calls)
@@ -447,6 +484,16 @@ class _ForestChange:
         after = self.after
         ends = after.row[positions], after.row[after.up[positions]]
         return edge_keys(*map(self.rows.old, ends))
+
+    def _positions_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of rows after the batch."""
+        kept = len(self.points) - len(self.new)
+        old = rows < kept
+        positions = np.empty(len(rows), np.uint32)
+        before = self.old_position[self.rows.old(rows[old])]
+        positions[old] = self.rearrangement.moved(before)
+        positions[~old] = self.rearrangement.of_new[rows[~old] - kept]
+        return positions
 
     def _incomplete(self) -> np.ndarray:
         """Return the indices of targets whose lists lack edges that are new or lighter.
@@ -543,22 +590,24 @@ class _ForestChange:
         edges join are lost together: edges between their neighbours stand for them,
         with the least weight of all.
         """
-        before, after, up = self.before, self.after, self.before.up[lost]
-        self.gone_key = edge_keys(before.row[lost], before.row[up])
-        inside = self.is_gone[lost] & self.is_gone[up]
-        ends, index = np.unique(np.append(lost, up), return_inverse=True)
+        before, weight = self.before, self.before.up_weight[lost]
+        src, dst = before.row[lost], before.row[before.up[lost]]
+        self.gone_key = edge_keys(src, dst)
+        stays = self.rows.stays
+        inside = ~stays[src] & ~stays[dst]
+        ends, index = np.unique(np.append(src, dst), return_inverse=True)
         one, other = np.split(index.astype(np.int64), 2)
         together = component_labels(one[inside], other[inside], len(ends))
         leaving = np.flatnonzero(~inside)
-        stays = self.is_gone[up[leaving]]  # whether the lower end does
-        a = self.rearrangement.moved(np.where(stays, lost[leaving], up[leaving]))
-        group = together[np.where(stays, other[leaving], one[leaving])]
+        first = stays[src[leaving]]
+        row = self.rows.new[np.where(first, src[leaving], dst[leaving])]
+        group = together[np.where(first, other[leaving], one[leaving])]
         least = np.full(len(ends), np.inf)
-        np.minimum.at(least, group, before.up_weight[lost[leaving]])
+        np.minimum.at(least, group, weight[leaving])
         centre = np.empty(len(ends), np.uint32)
-        centre[group] = a
-        b = centre[group]
-        return PointEdges(a, b, least[group], edge_keys(after.row[a], after.row[b]))
+        centre[group] = row
+        a, b = self._positions_of(row), self._positions_of(centre[group])
+        return PointEdges(a, b, least[group], edge_keys(row, centre[group]))
 
     def _listed_edges(self) -> PointEdges:
         """Return the edges of the targets to their listed neighbours."""

@@ -12,6 +12,7 @@ from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
+from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import (
     PartVertices,
     improve_by_products,
@@ -19,13 +20,16 @@ from ..kernels.changed_products import (
 )
 from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, fill_lists
+from ..kernels.product_filter import Tile
 from ..metrics import METRICS, prepared
 from ..point_forest import neighbours_to_list
+from ..search.blas_threads import one_blas_thread
 from ..search.product_search import (
     COLUMNS,
     ROWS,
     HostProducts,
     RoundedPoints,
+    TileMemory,
     random_order,
 )
 from ..search.search_steps import no_report
@@ -60,16 +64,40 @@ class ProductPart:
 
     @classmethod
     def first(
-        cls, points: np.ndarray, metric: str, threads: Threads
-    ) -> tuple["ProductPart", np.ndarray]:
-        """Return the only part of a version, and the row of each position (uint32)."""
-        point = random_order(len(points))
+        cls,
+        points: np.ndarray,
+        metric: str,
+        order: int,
+        neighbours: np.ndarray | None,
+        threads: Threads,
+    ) -> tuple["ProductPart", NeighbourLists]:
+        """Return the only part of a version, and lists of at least `order` neighbours.
+
+        `neighbours` has those of each row if they are known; see `PointForest`. Lists
+        are complete up to ascending distances: a search of edges up to a weight
+        compares the first positions, and need not copy points of single ones.
+        """
+        row = np.arange(len(points), dtype=np.uint32)
         if metric in DIVIDED:
-            divided = divided_points(points, metric, threads)
-            exact = PointArrays(*divided, point, point)
+            exact = PointArrays(*divided_points(points, metric, threads), row, row)
         else:
-            exact = _prepared_points(points, metric, point, point)
-        return cls(metric, exact, RoundedPoints.of(exact, threads)), point
+            exact = _prepared_points(points, metric, row, row)
+        if neighbours is None:
+            neighbours = _nearest_rows(exact, order, threads)
+        lists = NeighbourLists(
+            np.empty(neighbours.shape), neighbours, np.empty(len(points))
+        )
+        ranges = each_range(threads.bounds(len(points), LEAF))
+        threads.run(fill_lists, exact, lists, *ranges)
+        row = np.argsort(lists.complete, kind="stable").astype(np.uint32)
+        position = np.empty_like(row)
+        position[row] = np.arange(len(row), dtype=np.uint32)
+        listed = neighbours[row]
+        is_listed = listed != NO_POSITION
+        listed[is_listed] = position[listed[is_listed]]
+        lists = NeighbourLists(lists.distance[row], listed, lists.complete[row])
+        exact = exact._replace(source=row, point=row)
+        return cls(metric, exact, RoundedPoints.of(exact, threads)), lists
 
     @property
     def size(self) -> int:
@@ -108,30 +136,6 @@ class ProductPart:
             exact = _prepared_points(points[rows], self.metric, point, row)
         rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
         return ProductPart(self.metric, exact, rounded), point
-
-    def lists(
-        self, order: int, neighbours: np.ndarray | None, threads: Threads
-    ) -> NeighbourLists:
-        """Return the lists of neighbours, at least `order` of each point.
-
-        The part is the only one of its version. `neighbours` has its neighbours if they
-        are known; see `PointForest`.
-        """
-        count, row = self.size, self.exact.point
-        if neighbours is None:
-            k = neighbours_to_list(0, order, count)
-            position = self.products(threads).nearest(k, no_report)[1]
-        else:
-            position_of = np.empty(count, np.uint32)
-            position_of[row] = np.arange(count, dtype=np.uint32)
-            position = neighbours[row]
-            listed = position != NO_POSITION
-            position[listed] = position_of[position[listed]]
-        distance, complete = np.empty(position.shape), np.empty(count)
-        lists = NeighbourLists(distance, position, complete)
-        ranges = each_range(threads.bounds(count, LEAF))
-        threads.run(fill_lists, self.exact, lists, *ranges)
-        return lists
 
     def moved(
         self,
@@ -228,18 +232,24 @@ class ProductPart:
             return None
         products = self.products(threads)
         queries, rounded = products.queries(points, np.zeros(len(points), np.uint32))
-        found = [(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))]
-        count = 0
+        none = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0)
+        found: list[tuple[np.ndarray, ...]] = [none]
+        counts = [0]
+
+        def list_pairs(tile: Tile) -> tuple[np.ndarray, ...]:
+            if sum(counts) > most:
+                return none
+            pairs = list_reached_columns(
+                tile, queries, self.exact, self.rounded.bounds, reach, most
+            )
+            counts.append(len(pairs[0]))
+            return pairs
+
         for begin in range(0, len(points), ROWS):
-            block = rounded[begin : begin + ROWS]
-            for tile in products.tiles(block, begin, 0, self.size):
-                pairs = list_reached_columns(
-                    tile, queries, self.exact, self.rounded.bounds, reach, most
-                )
-                count += len(pairs[0])
-                if count > most:
-                    return None
-                found.append(pairs)
+            rows = rounded[begin : begin + ROWS]
+            found += products.each_tile(rows, begin, list_pairs)
+        if sum(counts) > most:
+            return None
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def for_rounds(
@@ -265,47 +275,76 @@ class ProductPart:
         products = self.products(threads)
         queries, rounded = products.queries(sources.points, sources.point)
 
-        def improve(rows: np.ndarray, columns: np.ndarray) -> None:
-            for tile in products.pair_tiles(rounded, rows, columns):
-                improve_by_products(
-                    tile,
-                    queries,
-                    self.exact,
-                    self.rounded.bounds,
-                    sources,
-                    vertices,
-                    component,
-                    first,
-                    int(search.both),
-                )
+        def improve(columns: np.ndarray, within_own: bool) -> None:
+            """Compare the sources with columns, each thread with some of these.
+
+            Edges are within the bounds of the sources' components if `within_own`, else
+            within those of the columns'.
+            """
+            tiles = [
+                columns[begin : begin + COLUMNS]
+                for begin in range(0, len(columns), COLUMNS)
+            ]
+            edges = [first]
+            edges += [
+                PointEdges(*(c.copy() for c in first)) for _ in tiles[1 : threads.count]
+            ]
+
+            remaining = iter(tiles)
+
+            def compare(own: PointEdges) -> None:
+                memory = TileMemory(rounded.shape[1])
+                for some in remaining:
+                    if within_own:
+                        least = np.maximum(complete, lower_bound[some].min())
+                        is_within = least <= own.weight[component]
+                    else:
+                        is_within = complete <= own.weight[of_position[some]].max()
+                    rows = np.flatnonzero(is_within).astype(np.uint32)
+                    if len(rows) == 0:
+                        continue
+                    for tile in products.pair_tiles(rounded, rows, some, memory):
+                        improve_by_products(
+                            tile,
+                            queries,
+                            self.exact,
+                            self.rounded.bounds,
+                            sources,
+                            vertices,
+                            component,
+                            own,
+                            int(search.both),
+                        )
+
+            with one_blas_thread():
+                threads.map(compare, [(own,) for own in edges])
+            for other in edges[1:]:
+                take_earlier_edges(first, other)
 
         bound = first.weight[component]
-        rows = np.flatnonzero(complete <= bound).astype(np.uint32)
+        rows = complete <= bound
         within = lower_bound <= bound[rows].max(initial=-np.inf)
         own = component[rows]
         if len(own) and own.min() == own.max():
             within &= of_position != own[0]
-        columns = np.flatnonzero(within).astype(np.uint32)
-        # Ascending, so that a row within a smaller bound is in the first tiles alone
-        columns = columns[np.argsort(lower_bound[columns])]
-        for begin in range(0, len(columns), COLUMNS):
-            some = columns[begin : begin + COLUMNS]
-            bound = first.weight[component[rows]]
-            least = np.maximum(complete[rows], lower_bound[some[0]])
-            rows = rows[least <= bound]
-            if len(rows) == 0:
-                break
-            improve(rows, some)
+        improve(np.flatnonzero(within).astype(np.uint32), within_own=True)
         if search.both:
-            bound = first.weight[of_position]
-            within = lower_bound <= bound
-            most = bound[within].max(initial=-np.inf)
-            rows = np.flatnonzero(complete <= most).astype(np.uint32)
-            improve(rows, np.flatnonzero(within).astype(np.uint32))
+            within = lower_bound <= first.weight[of_position]
+            improve(np.flatnonzero(within).astype(np.uint32), within_own=False)
 
     def products(self, threads: Threads) -> HostProducts:
         """Return the points as a search takes them."""
         return HostProducts(self.exact, threads, self.rounded)
+
+
+def _nearest_rows(exact: PointArrays, order: int, threads: Threads) -> np.ndarray:
+    """Return at least `order` neighbours of each row, for points by row."""
+    row = random_order(len(exact.point))
+    mixed = HostProducts(exact._replace(source=row, point=row), threads)
+    k = neighbours_to_list(0, order, len(row))
+    neighbours = np.empty((len(row), k), np.uint32)
+    neighbours[row] = row[mixed.nearest(k, no_report)[1]]
+    return neighbours
 
 
 def _prepared_points(
