@@ -9,7 +9,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from ..native.compiled_kernel import DONE, DONE_WITH_NONE, HEAD_WORDS, MOST_WORDS
+from ..native.compiled_kernel import DONE, DONE_WITH_NONE, HEAD_WORDS
 
 
 def data_of(context, builder, kind, array):
@@ -162,28 +162,25 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 @intrinsic
 def make_call(typingctx, address):
-    """Make the queued call at an address (`CompiledKernel.call_all`); store its status.
+    """Make the queued call at an address (`CompiledKernel.call_all`).
 
-    All words of a queued call are passed; the code reads the words that it takes.
+    Its status is stored.
     """
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(64)
         block = builder.inttoptr(args[0], ir.PointerType(word))
-        numbers = [
-            ir.Constant(word, position) for position in range(HEAD_WORDS + MOST_WORDS)
-        ]
-        addresses = [builder.gep(block, [number]) for number in numbers]
-        kind = ir.FunctionType(ir.IntType(32), [word] * MOST_WORDS)
-        code = builder.inttoptr(builder.load(addresses[1]), ir.PointerType(kind))
-        status = builder.call(
-            code, [builder.load(position) for position in addresses[HEAD_WORDS:]]
+        address, row = (
+            builder.gep(block, [ir.Constant(word, at)]) for at in (1, HEAD_WORDS)
         )
+        kind = ir.FunctionType(ir.IntType(32), [row.type])
+        code = builder.inttoptr(builder.load(address), ir.PointerType(kind))
+        status = builder.call(code, [row])
         none = builder.icmp_signed(
             "==", status, ir.Constant(status.type, DONE_WITH_NONE)
         )
         status = builder.select(none, ir.Constant(status.type, DONE), status)
-        builder.store(builder.sext(status, word), addresses[0])
+        builder.store(builder.sext(status, word), block)
         return context.get_dummy_value()
 
     return types.void(types.intp), codegen

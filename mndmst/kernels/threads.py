@@ -109,7 +109,7 @@ class Threads:
             words[position], count = column.item(0), len(column)
         # With MNDMST_JIT a kernel is a dispatcher of Numba's.
         code = kernel.code(types) if isinstance(kernel, Kernel) else None
-        if not isinstance(code, CompiledKernel) or not code.can_be_queued:
+        if not isinstance(code, CompiledKernel):
             return result_columns(self.map(kernel, calls_of(arguments, count)))
         if count == 1:  # without a table, which takes longer than a call
             return result_columns([code(words, arguments)])

@@ -125,6 +125,11 @@ def _pack_scalar(scalar: np.generic, words: list) -> type:
     return type(scalar)
 
 
+def _pack_uint64(scalar: np.uint64, words: list) -> type:
+    words.append(int(scalar.astype(np.int64)))  # words are signed
+    return type(scalar)
+
+
 def _pack_per_call(number: PerCall, words: list) -> type:
     words.append(number.values)
     return number.kind
@@ -154,7 +159,7 @@ _SCALARS = (
 _PACK: dict[type, Callable[[Any, list], Any]] = {
     np.ndarray: _pack_array, PerCall: _pack_per_call, ArrayPieces: _pack_pieces,
     **dict.fromkeys((int, float, bool), _pack_number),
-    **dict.fromkeys(_SCALARS, _pack_scalar),
+    **dict.fromkeys(_SCALARS, _pack_scalar), np.uint64: _pack_uint64,
 }  # fmt: skip
 
 

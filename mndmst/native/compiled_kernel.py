@@ -1,7 +1,9 @@
-"""Compiled kernels: load object code, call it by Numba's convention, read the result.
+"""Compiled kernels: load object code, call it, read the result.
 
-A compiled function returns a status. It takes a pointer to memory for its result, a
-pointer for an exception, and then its arguments as words (see `arguments`).
+Compiled code takes the address of a row of words, and returns a status. The words are
+an address for the result, one for the address of an exception, and then the arguments
+(see `arguments`). To pack a row takes a tenth of the time in which ctypes converts as
+many arguments.
 """
 
 import ctypes
@@ -68,45 +70,47 @@ def _result(kind: Type, memory: Any, array_of: Callable[[Array, Any], Any]) -> A
     return None if kind == NONE else memory
 
 
-_WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
+# The words of arguments, as `struct` packs them.
+_WORDS = {"i8": "q", "f4": "f4x", "f8": "d"}
 # Statuses of success: a result, and the result None.
 DONE, DONE_WITH_NONE = 0, -2
-# Words of arguments in a queued call, including the two pointers; before them are the
-# status (0 for success), the address of the code, and the address of an exception.
-MOST_WORDS = 264
+# Words of a queued call before its row: the status (0 for success), the address of the
+# code, and the address of an exception.
 HEAD_WORDS, FAULT = 3, 2
 
 
 class CompiledKernel:
     """A loaded kernel for one signature, callable with packed arguments.
 
-    A worker thread can make the call if it `can_be_queued`: `intrinsics.make_call` does
-    not fill the registers of floating-point arguments. `seconds` is the time that
-    Python threads have spent in kernels, for benchmarks. The `runtime`, the memory
-    functions that kernels call, is loaded once.
+    `seconds` is the time that Python threads have spent in kernels, for benchmarks. The
+    `runtime`, the memory functions that kernels call, is loaded once.
     """
 
     seconds: ClassVar[float] = 0.0
 
     def __init__(self, name: str, code: Code, signature: str, runtime: Code) -> None:
         self._name, self._release = name, _release(runtime)
-        kinds: list[Any] = [_WORDS[kind] for kind in words_of(parse(signature))]
-        pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
+        words = [_WORDS[kind] for kind in words_of(parse(signature))]
+        self._row = struct.Struct("=qq" + "".join(words))
         self._address = linker().add(code.code, code.symbol)
+        self._native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)(self._address)
         (self._kind,) = parse(code.result)
-        self._native, self._layout = prototype(self._address), _layout(self._kind)
-        plain = all(kind is ctypes.c_int64 for kind in kinds)
-        self.can_be_queued = plain and len(kinds) + len(pointers) <= MOST_WORDS
+        self._layout = _layout(self._kind)
+        fields = [("fault", np.int64), ("result", self._layout)]
+        self._memory = np.dtype(fields, align=True)
+        self._result_at = self._memory.fields["result"][1]  # type: ignore[index]
 
     def __call__(self, words: list, arguments: tuple) -> Any:
         """Call the code with the words of the packed arguments; return the result."""
-        memory, fault = np.empty(1, self._layout), ctypes.c_void_p()
+        memory = np.zeros(1, self._memory)
+        address = address_of(memory)
+        row = self._row.pack(address + self._result_at, address, *words)
         begin = perf_counter()
-        status = self._native(address_of(memory), ctypes.byref(fault), *words)
+        status = self._native(row)
         CompiledKernel.seconds += perf_counter() - begin
+        fault, result = memory.item()
         if status not in (DONE, DONE_WITH_NONE):
-            raise _error(fault.value, self._name)
+            raise _error(fault, self._name)
 
         def array_of(kind: Array, item: tuple) -> np.ndarray:
             owner, data, shape = item[0], item[4], item[5 : 5 + kind.ndim]
@@ -114,7 +118,7 @@ class CompiledKernel:
             dtype, strides = np.dtype(kind.item), item[5 + kind.ndim :]
             return array_at(data, dtype, shape, strides, kind.writable, memory)
 
-        return _result(self._kind, memory.item(), array_of)
+        return _result(self._kind, result, array_of)
 
     def call_all(
         self,
@@ -127,25 +131,22 @@ class CompiledKernel:
 
         `columns` has the `words` that differ from call to call, by index. Results are
         arrays of numbers or `ArrayPieces`; tuples have one per member. `make_calls`
-        gets queued calls, one row of words (int64) per call: the status, the address of
-        the code, the address of the exception; then the arguments of the code: pointers
-        to the result and to the exception, and the kernel's arguments. The table is
-        longer than its rows, because `intrinsics.make_call` loads `MOST_WORDS` words.
+        gets queued calls (int64), one per call: the status, the address of the code,
+        the address of the exception; then the row of words that the code takes.
         """
-        count, width = len(next(iter(columns.values()))), HEAD_WORDS + 2 + len(words)
+        count = len(next(iter(columns.values())))
         results = np.zeros(count, self._layout)
-        table = np.zeros(count * width + MOST_WORDS, np.int64)
-        rows = table[: count * width].reshape(count, width)
-        head = [0, self._address, 0, address_of(results), address_of(table) + 8 * FAULT]
-        rows[:] = (ctypes.c_int64 * width)(*head, *words)
-        call = np.arange(count)
-        rows[:, 3] += results.itemsize * call
-        rows[:, 4] += rows.strides[0] * call
+        row = np.frombuffer(self._row.pack(0, 0, *words), np.int64)
+        calls = np.zeros((count, HEAD_WORDS + len(row)), np.int64)
+        rows, number = calls[:, HEAD_WORDS:], np.arange(count)
+        calls[:, 1], rows[:] = self._address, row
+        rows[:, 0] = address_of(results) + results.itemsize * number
+        rows[:, 1] = address_of(calls) + calls.strides[0] * number + 8 * FAULT
         for word, column in columns.items():
-            rows[:, len(head) + word] = column
-        make_calls(rows)
-        for failed in np.flatnonzero(rows[:, 0]):
-            raise _error(int(rows[failed, FAULT]), self._name)
+            rows[:, 2 + word] = column
+        make_calls(calls)
+        for failed in np.flatnonzero(calls[:, 0]):
+            raise _error(int(calls[failed, FAULT]), self._name)
 
         def array_of(kind: Array, memory: np.ndarray) -> ArrayPieces:
             if kind.ndim > 1 or not kind.in_c_order:

@@ -40,6 +40,7 @@ _leave_out_blas()
 import numba  # noqa: E402, the setting above must come first
 import numpy as np  # noqa: E402
 from llvmlite import binding as llvm  # noqa: E402
+from llvmlite import ir  # noqa: E402
 from numba import types  # noqa: E402
 from numba.core import (  # noqa: E402
     callconv,
@@ -82,10 +83,11 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     kinds = tuple(map(_numba_type, parse(signature)))
     with _only_linked(processors), _without_locations():
         made = compiler.compile_extra(typing, context, function, kinds, None, flags, {})
-        made.library._ensure_finalized()
         name = f"{function.__module__}.{function.__qualname__}"
         entry = code_name(name, signature)
-        _name_symbols(made.library._final_module, made.fndesc.llvm_func_name, entry)
+        _add_entry(made.library, made.fndesc, context, entry)
+        made.library._ensure_finalized()
+        _name_symbols(made.library._final_module, entry)
         code = made.library.emit_native_object()
     # LLVM calls its runtime library for operations that the target lacks. Only the
     # object shows such calls; LLVM's linker would end the process at a missing
@@ -222,16 +224,33 @@ def _without_location(value: object) -> object:
     return value.partition('\nFile "')[0] if isinstance(value, str) else value
 
 
-def _name_symbols(module: Any, entry: str, name: str) -> None:
-    """Rename the entry point, and number all other symbols that a module defines.
+def _add_entry(library: Any, function: Any, context: Any, name: str) -> None:
+    """Add code that calls a function with a row of words; see `compiled_kernel`."""
+    word, module = ir.IntType(64), library.create_ir_module(name)
+    kind = context.call_conv.get_function_type(function.restype, function.argtypes)
+    callee = ir.Function(module, kind, function.llvm_func_name)
+    row = ir.PointerType(word)
+    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), [row]), name)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    arguments = []
+    for number, argument in enumerate(kind.args):  # little-endian: of the first bytes
+        at = builder.gep(entry.args[0], [ir.Constant(word, number)])
+        arguments.append(builder.load(builder.bitcast(at, ir.PointerType(argument))))
+    # Inlined, the function would be in the code twice
+    builder.ret(builder.call(callee, arguments, attrs=("noinline",)))
+    library.add_ir_module(module)
+
+
+def _name_symbols(module: Any, entry: str) -> None:
+    """Number all symbols that a module defines but its entry point.
 
     Numba's names count the functions that the process has compiled before.
     """
     number = 0
     for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration:
+        if not item.is_declaration and item.name != entry:
             number += 1
-            item.name = name if item.name == entry else f"{name}.{number}"
+            item.name = f"{entry}.{number}"
 
 
 def _needed(module: Any) -> Iterator[str]:

@@ -11,13 +11,8 @@ from mndmst.kernels.edge_columns import concatenate
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import NogilPool
 from mndmst.kernels.threads import Threads
-from mndmst.native.arguments import parse, words_of
 from mndmst.native.call_columns import ArrayPieces, PerCall, calls_of
-from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
-from mndmst.native.precompile import listed_kernels
-
-POINTERS = 2  # for the result, and for an exception
 
 pytestmark = pytest.mark.skipif(
     bool(os.environ.get("MNDMST_JIT")), reason="Numba calls its kernels itself"
@@ -196,15 +191,20 @@ def test_callers_with_different_numbers_of_threads_share_the_pool(
     assert len(started) == 4
 
 
-def test_floating_point_arguments_need_the_interpreter() -> None:
-    words = np.zeros(1, np.int64)
-    with pytest.raises(TypeError, match="not callable"):  # the threads of Python
-        Threads(2).run(squares, PerCall(np.arange(2)), words, 1.5)
+@kernel
+def weighed(number, wide, narrow, key):
+    """Return a number and others as float64."""
+    return number * wide, np.float64(narrow), key
 
 
-def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
-    longest = max(len(words_of(parse(signature))) for _, signature in listed_kernels())
-    assert longest + POINTERS <= MOST_WORDS
+def test_queued_calls_take_all_kinds_of_numbers() -> None:
+    key, numbers = np.uint64(2**64 - 3), PerCall(np.arange(2))
+    products, narrow, keys = Threads(2).run(
+        weighed, numbers, 1.5, np.float32(-2.5), key
+    )
+    assert products.tolist() == [0.0, 1.5]
+    assert narrow.tolist() == [-2.5, -2.5]
+    assert keys.tolist() == [2**64 - 3] * 2
 
 
 @kernel
