@@ -126,12 +126,12 @@ def _pack_scalar(scalar: np.generic, words: list) -> type:
 
 
 def _pack_uint64(scalar: np.uint64, words: list) -> type:
-    words.append(int(scalar.astype(np.int64)))  # words are signed
+    words.append(int(scalar.view(np.int64)))  # words are signed
     return type(scalar)
 
 
 def _pack_per_call(number: PerCall, words: list) -> type:
-    words.append(number.values)
+    words.append(number.values.astype(np.int64, copy=False))
     return number.kind
 
 
