@@ -109,6 +109,23 @@ def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
     return tuple([_PACK.get(type(a), _pack_other)(a, words) for a in arguments])
 
 
+class Packed:
+    """An argument whose words are packed once, for many calls of kernels."""
+
+    def __init__(self, argument: tuple) -> None:
+        self.argument, self.words = argument, []  # type: tuple, list
+        (self.key,) = pack((argument,), self.words)
+
+    def __reduce__(self) -> tuple[type, tuple]:
+        """Pack a copy anew: its arrays are elsewhere."""
+        return Packed, (self.argument,)
+
+
+def unpacked(argument: Any) -> Any:
+    """Return an argument as Numba takes it."""
+    return argument.argument if isinstance(argument, Packed) else argument
+
+
 def _pack_array(array: Any, words: list) -> tuple:
     address = address_of(array)
     words += (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
@@ -141,6 +158,11 @@ def _pack_pieces(arrays: ArrayPieces, words: list) -> tuple:
     return arrays.dtype, 1, LAYOUT
 
 
+def _pack_packed(packed: Packed, words: list) -> Hashable:
+    words += packed.words
+    return packed.key
+
+
 def _pack_other(value: Any, words: list) -> Any:
     if value is None:
         words.append(0)
@@ -158,6 +180,7 @@ _SCALARS = (
 )  # fmt: skip
 _PACK: dict[type, Callable[[Any, list], Any]] = {
     np.ndarray: _pack_array, PerCall: _pack_per_call, ArrayPieces: _pack_pieces,
+    Packed: _pack_packed,
     **dict.fromkeys((int, float, bool), _pack_number),
     **dict.fromkeys(_SCALARS, _pack_scalar), np.uint64: _pack_uint64,
 }  # fmt: skip

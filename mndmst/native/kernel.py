@@ -8,15 +8,16 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
-from .arguments import named, pack, types_of
+from .arguments import Packed, named, pack, types_of
 
 # For development: Numba compiles and calls kernels, without the store.
 JIT = bool(os.environ.get("MNDMST_JIT"))
 _lock = threading.Lock()
 # The result of a kernel: Numba infers its type from those of the arguments.
 KernelResult: TypeAlias = Any
+TupleT = TypeVar("TupleT", bound=tuple)
 
 
 class Kernel:
@@ -76,6 +77,14 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: str = "never")
 
         return dispatcher_of(function, inline, alone=True)
     return Kernel(function, inline)
+
+
+def packed(argument: TupleT) -> TupleT:
+    """Return a tuple for many calls of kernels, which pack its words only once.
+
+    Kernels take it like the tuple itself; nothing else does.
+    """
+    return argument if JIT else cast(TupleT, Packed(argument))
 
 
 class Instruction:

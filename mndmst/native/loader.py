@@ -13,7 +13,7 @@ from typing import Any
 from ..host.errors import ConfigError
 from ..host.launcher import launched_rank
 from ..host.progress import notice
-from .arguments import named
+from .arguments import named, unpacked
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, find, save
 from .compiled_kernel import CompiledKernel
@@ -93,7 +93,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
         from .compiler import dispatcher_of
 
         plain = dispatcher_of(function, "never", alone=True)
-        return lambda words, arguments: plain(*arguments)
+        return lambda words, arguments: plain(*map(unpacked, arguments))
     return CompiledKernel(name, code, signature, _runtime())
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from ...kernels.threads import Threads, each_range
+from ...native.kernel import packed
 from ..coordinates import float_type
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_points import (
@@ -237,6 +238,7 @@ class TreePart:
     ) -> None:
         """Take a tree; `leaf_at` (uint32) has the leaf of each LEAF-th position."""
         self.tree, self.metric = tree, metric
+        self.packed = packed(tree)
         if leaf_at is None:
             every = np.arange(0, self.size, LEAF)
             leaf = np.searchsorted(tree.begin[tree.leaves], every, "right") - 1
@@ -321,7 +323,7 @@ class TreePart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        copied = self.tree, self.leaf_at, start, positions, coordinates
+        copied = self.packed, self.leaf_at, start, positions, coordinates
         ranges = threads.ranges(len(positions), COPIED)
         threads.map(copy_coordinates, [(*copied, *at) for at in ranges])
 
@@ -353,7 +355,7 @@ class TreePart:
         ranges = each_range(threads.bounds(len(starts) - 1, LEAF))
         position -= start  # entries of other parts wrap around meanwhile
         threads.run(
-            nearest_to_groups, self.tree, queries, starts, distance, position, *ranges
+            nearest_to_groups, self.packed, queries, starts, distance, position, *ranges
         )
         position += start
 
@@ -362,9 +364,9 @@ class TreePart:
     ) -> PointPairs | None:
         """See `PointPart`."""
         of_node = np.empty(len(self.tree.left))
-        find_node_reach(self.tree, reach, of_node)
+        find_node_reach(self.packed, reach, of_node)
         ranges = threads.ranges(len(points), SEARCHES)
-        reaching = (self.tree, Reach(reach, of_node), points)
+        reaching = (self.packed, Reach(reach, of_node), points)
         pairs = [PointPairs.empty(most) for _ in ranges]
         calls = [
             (*reaching, *at, *found) for at, found in zip(ranges, pairs, strict=True)
@@ -385,13 +387,13 @@ class TreePart:
         `most_nodes` nodes a point.
         """
         of_node = np.empty(len(self.tree.left))
-        find_node_reach(self.tree, cores, of_node)
+        find_node_reach(self.packed, cores, of_node)
         reach = Reach(cores, of_node)
         ranges = threads.ranges(len(near.row), SEARCHES)
         most = max(LEAST_LISTED, MOST_LISTED * len(near.row))
         pairs = [PointPairs.empty(most) for _ in ranges]
         calls = [
-            (self.tree, reach, rows, near, *at, most_nodes * (at[1] - at[0]), *found)
+            (self.packed, reach, rows, near, *at, most_nodes * (at[1] - at[0]), *found)
             for at, found in zip(ranges, pairs, strict=True)
         ]
         return _joined(pairs, threads.map(list_open_edges, calls), most)
@@ -418,13 +420,13 @@ class TreePart:
             np.empty(len(self.tree.left), np.uint32),
             vertices.cores,
         )
-        find_node_components(self.tree, vertices.of_group, of_tree)
+        find_node_components(self.packed, vertices.of_group, of_tree)
         # Each thread has first edges of its own
         bounds = threads.bounds(len(starts) - 1, SEARCHES)
         edges = [first]
         edges += [PointEdges(*(c.copy() for c in first)) for _ in bounds[2:]]
         calls = [
-            (self.tree, of_tree, sources, starts[begin : end + 1], component, own)
+            (self.packed, of_tree, sources, starts[begin : end + 1], component, own)
             for (begin, end), own in zip(pairwise(bounds), edges, strict=True)
         ]
         threads.map(improve_first_edges, calls)

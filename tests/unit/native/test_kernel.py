@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import weakref
@@ -15,7 +16,7 @@ from processes import ROOT
 
 from mndmst.native import loader, self_test
 from mndmst.native.arguments import pack, parse, text_of, types_of, words_of
-from mndmst.native.kernel import kernel
+from mndmst.native.kernel import kernel, packed
 
 
 class Edges(NamedTuple):
@@ -56,6 +57,21 @@ def test_a_kernel_does_what_numba_does(flag: bool, number: int, step: int) -> No
     assert type(got[3]).__name__ == "Edges"
     assert got[0].dtype == expected[0].dtype
     np.testing.assert_array_equal(*tables)
+
+
+def test_a_packed_tuple_is_passed_like_the_tuple() -> None:
+    edges, tables = (
+        Edges(np.arange(4, dtype=np.uint32), np.ones(4)),
+        np.zeros((2, 1, 1)),
+    )
+    of_edges = kernel(mixed)
+    expected = of_edges(edges, 7, 0.5, True, None, tables[0])
+    copy = pickle.loads(pickle.dumps(packed(edges)))
+    for given in (packed(edges), copy):
+        got = of_edges(given, 7, 0.5, True, None, tables[1])
+        assert repr(got) == repr(expected)
+    edges.weight[:] = 0
+    assert of_edges(copy, 7, 0.5, True, None, tables[1])[0].tolist() == [3, 4]
 
 
 def test_errors_of_a_kernel_are_raised() -> None:
