@@ -129,7 +129,7 @@ def change_model(arguments: argparse.Namespace) -> "ChangedClusters":
     check_search_room(arguments, before.points, count, rule.samples)
     after = before.changed(batch, rule.samples)
     arguments.metric_params = forest_rule.parameters_for(after.points)
-    rows = before.point_ids.rows_of(batch.removed, "remove")
+    rows = before.point_ids.by_row.find(batch.removed)[0]
     return ChangedClusters.of(model, rows, after, user_ids, rule)
 
 

@@ -134,6 +134,18 @@ def find_first_edges(edges, of_vertex, first):
 
 
 @kernel
+def begin_round(known, parent, of_vertex, first):
+    """Name the components, and find the first known edge of each.
+
+    `first` may have more entries than there are components. Returns the numbers of
+    components and of edges between them; these edges are moved to the front.
+    """
+    count, leaving = name_components(parent, of_vertex), keep_leaving(known, of_vertex)
+    find_first_edges(first_edges(known, leaving), of_vertex, first_edges(first, count))
+    return count, leaving
+
+
+@kernel
 def sort_by_ends(weight, key, points):
     """Return both ends (int64) and the weights of edges, in the order of their keys.
 

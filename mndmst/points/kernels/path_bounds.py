@@ -58,3 +58,18 @@ def bound_unlisted_edges(old, of_vertex, bound):
         if above[i] != i:
             least[i] = min(least[i], least[above[i]])
     bound[:] = least[:vertices]
+
+
+@kernel
+def raise_bounds(old, of_vertex, weight, lower_bound, bound):
+    """Raise the lower bounds of vertices by `bound_unlisted_edges`.
+
+    They rise up to the `weight` of the component's first edge. `bound` becomes infinite
+    for vertices whose unlisted edges are all heavier, and the lower bound of others.
+    """
+    bound_unlisted_edges(old, of_vertex, bound)
+    for vertex in range(len(of_vertex)):
+        first = weight[of_vertex[vertex]]
+        own = max(lower_bound[vertex], min(bound[vertex], first))
+        lower_bound[vertex] = own
+        bound[vertex] = np.inf if bound[vertex] > first else own

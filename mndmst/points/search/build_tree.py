@@ -42,13 +42,14 @@ def build_tree(
     most = max(1, count // CELL)
     points = np.ascontiguousarray(points)
     if most == 1:
-        top = CellTree(np.array([-1]), np.zeros(1, np.int64), np.zeros(1), 1)
-        point, sizes = np.arange(count, dtype=np.uint32), np.array([count])
+        root, point = np.zeros(1, np.int64), np.arange(count, dtype=np.uint32)
+        top, leaves = CellTree(root - 1, root, np.zeros(1), 1), -(-count // LEAF)
+        ends = np.array([[0, count], [1, 2 * leaves - 1], [0, leaves]])
+        cells = Cells(ends[0], ends[1], ends[2], root)
     else:
         sample = points[:: max(1, count // (most * SAMPLED))]
         top = divide_sample(sample.copy(), most)
-        point, sizes = _sort_by_cell(points, top, threads)
-    cells = _cells(top, sizes)
+        point, cells = _sort_by_cell(points, top, threads)
     leaves, nodes = int(cells.leaf[-1]), int(cells.node[-1])
     largest = int(np.diff(cells.leaf).max())
     tree = PointTree(
@@ -71,30 +72,26 @@ def build_tree(
 
 def _sort_by_cell(
     points: np.ndarray, top: CellTree, threads: Threads
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points in the order of their cells, and the sizes of the cells."""
-    bounds, count = threads.bounds(len(points)), np.count_nonzero(top.left < 0)
-    ranges, pieces = each_range(bounds), count * np.arange(len(bounds))
+) -> tuple[np.ndarray, Cells]:
+    """Return the points in the order of their cells, and the cells."""
+    root = np.flatnonzero(top.left < 0)
+    root = root[np.argsort(-top.left[root])]
+    bounds = threads.bounds(len(points))
+    ranges, pieces = each_range(bounds), len(root) * np.arange(len(bounds))
     # Apart, since the tree keeps only `point`
     of_point, point = (np.empty(len(points), np.uint32) for _ in range(2))
-    counts = np.empty((len(bounds) - 1, count), np.int64)
+    counts = np.empty((len(bounds) - 1, len(root)), np.int64)
     of_range = ArrayPieces.of(counts.ravel(), pieces)
     threads.run(count_cells, points, top, of_point, of_range, *ranges)
     # The positions of a cell are consecutive, and those of each range in it.
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     of_range = ArrayPieces.of((ends - counts).ravel(), pieces)
     threads.run(sort_by_cell, of_point, of_range, point, *ranges)
-    return point, counts.sum(axis=0)
-
-
-def _cells(top: CellTree, sizes: np.ndarray) -> Cells:
-    """Return the cells of some sizes below the top of a tree."""
-    root = np.flatnonzero(top.left < 0)
-    root = root[np.argsort(-top.left[root])]
+    sizes = counts.sum(axis=0)
     leaves = -(-sizes // LEAF)
     nodes = np.append(len(top.left), 2 * leaves - 2)
     starts = [np.append(0, np.cumsum(column)) for column in (sizes, leaves)]
-    return Cells(starts[0], np.cumsum(nodes), starts[1], root)
+    return point, Cells(starts[0], np.cumsum(nodes), starts[1], root)
 
 
 def fill_tree(

@@ -6,10 +6,8 @@ import numpy as np
 
 from ..kernels.boruvka_steps import (
     PointEdges,
-    find_first_edges,
+    begin_round,
     join,
-    keep_leaving,
-    name_components,
 )
 from ..kernels.changed_points import (
     GroupedPoints,
@@ -17,7 +15,7 @@ from ..kernels.changed_points import (
     list_uncertain_points,
 )
 from ..kernels.changed_products import PartVertices
-from ..kernels.path_bounds import OldEdges, bound_unlisted_edges
+from ..kernels.path_bounds import OldEdges, raise_bounds
 from .point_parts import SourceSearch
 from .positioned_points import PositionedPoints, group_starts
 
@@ -76,23 +74,24 @@ class ChangeRounds:
             for part, inside in self.after.located_parts
         ]
         self.reach = searching.reach
-        sources = at.sources(searching.position, vertex)
-        group = np.searchsorted(group_begin, searching.position, "right")
-        self.searching = SourceSearch(
-            sources, sources.vertex, group_starts(group), searching.complete, True
-        )
+        self.searching: SourceSearch | None = None
+        if len(searching.position):
+            sources = at.sources(searching.position, vertex)
+            group = np.searchsorted(group_begin, searching.position, "right")
+            self.searching = SourceSearch(
+                sources, sources.vertex, group_starts(group), searching.complete, True
+            )
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Return the edges that join all components; see `BoruvkaRounds.finish`."""
-        chosen: list[PointEdges] = []
+        chosen = [PointEdges.empty(0)]
+        edges = PointEdges.empty(len(self.parent))
         while True:
-            count = name_components(self.parent, self.of_vertex)
+            count, leaving = begin_round(known, self.parent, self.of_vertex, edges)
             if count == 1:
-                return PointEdges.concatenate([PointEdges.empty(0), *chosen])
-            known = known.take(slice(keep_leaving(known, self.of_vertex)))
-            first = PointEdges.empty(count)
-            find_first_edges(known, self.of_vertex, first)
-            if len(self.searching.component):
+                return PointEdges.concatenate(chosen)
+            known, first = known.take(slice(leaving)), edges.take(slice(count))
+            if self.searching:
                 component = self.of_vertex[self.searching.sources.vertex]
                 self._improve(self.searching._replace(component=component), first)
             queries, groups = self._uncertain(first.weight)
@@ -119,11 +118,7 @@ class ChangeRounds:
         These may have unlisted edges up to the `weight` of their component's first one.
         """
         points, bound = self.points, np.empty(len(self.of_vertex))
-        bound_unlisted_edges(self.old, self.of_vertex, bound)
-        within = weight[self.of_vertex]
-        is_certain = bound > within
-        np.maximum(points.of_vertex, np.minimum(bound, within), out=points.of_vertex)
-        bound = np.where(is_certain, np.inf, points.of_vertex)
+        raise_bounds(self.old, self.of_vertex, weight, points.of_vertex, bound)
         of_round = points._replace(of_vertex=bound), self.of_vertex, weight
         lists = [
             np.empty((2, points.begin[end] - points.begin[begin] + 1), np.uint32)
@@ -175,6 +170,8 @@ def _with_few_searches(counts: np.ndarray, cheap: int) -> np.ndarray:
 
     Those with the most of more than `cheap` searches wait: others may join them.
     """
+    if counts.sum() <= cheap:
+        return np.ones(len(counts), np.bool_)
     order = np.argsort(counts, kind="stable")
     few = np.cumsum(counts[order]) <= cheap
     few[0] = True

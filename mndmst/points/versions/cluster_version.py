@@ -45,7 +45,7 @@ class ClusterVersion:
         version = self.version.changed(batch, rule.samples)
         clusters = _clusters(version, rule)
         next_one = ClusterVersion(version, rule, clusters, self.numbers)
-        removed = self.version.point_ids.rows_of(batch.removed, "remove")
+        removed = self.version.point_ids.by_row.find(batch.removed)[0]
         labels = ChangedLabels(
             self.flat.labels, removed, next_one.flat.labels, version.point_ids.by_row.at
         )

@@ -39,6 +39,8 @@ class IdSet:
 
     def with_ids(self, ids: np.ndarray) -> Self:
         """Return the set with further ids."""
+        if not len(ids):
+            return self
         ids = np.sort(ids)
         at = np.searchsorted(self.first, ids)
         first, end = np.insert(self.first, at, ids), np.insert(self.end, at, ids + 1)
@@ -108,6 +110,8 @@ class RowIds:
 
     def without(self, rows: np.ndarray) -> Self:
         """Return the ids of the rows that stay; `rows` are distinct."""
+        if not len(rows):
+            return self
         gone = np.sort(rows).astype(np.uint32)
         # A run goes on after a row that goes, unless the next row starts one or goes
         after = gone + np.uint32(1)
@@ -133,9 +137,11 @@ class RowIds:
 
     def with_ids(self, ids: np.ndarray) -> Self:
         """Return the ids after further rows."""
+        if not len(ids):
+            return self
         starts = np.ones(len(ids), np.bool_)
         np.not_equal(ids[1:], ids[:-1] + 1, out=starts[1:])
-        if self.count and len(ids):
+        if self.count:
             last = self.id[-1] + self.count - 1 - self.row[-1]
             starts[0] = ids[0] != last + 1
         first = np.flatnonzero(starts)

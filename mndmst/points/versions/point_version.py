@@ -15,7 +15,7 @@ from ...api.forest import Forest
 from ...host.cores import core_count
 from ...host.errors import InputError
 from ...kernels.edge_columns import take_rows
-from ...kernels.threads import Threads
+from ...kernels.threads import ALONE, Threads
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
@@ -26,6 +26,7 @@ from .forest_change import RowBatch, next_forest, pays
 from .point_batch import PointBatch, PointIds, checked_points
 
 COPIED = 4096  # points that a thread copies at a time
+AT_ONCE = 1 << 22  # bytes of points that are copied before the thread goes on
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class PointVersion:
         if min_samples is not None:
             rule = replace(rule, min_samples=min_samples)
         same = rule.min_samples == self.rule.min_samples
-        removed = self.point_ids.rows_of(batch.removed, "remove")
+        removed = self.point_ids.by_row.find(batch.removed)[0]
         if same and not len(removed) and not len(batch.ids):
             return replace(self, number=self.number + 1)
         threads = Threads(self.rule.threads or core_count())
@@ -203,7 +204,7 @@ def _changed_points(
 ) -> tuple[np.ndarray, Future[object]]:
     """Return the points without some rows, and new ones after them.
 
-    Threads copy the old ones meanwhile, until the future is done.
+    Threads copy many old ones meanwhile, until the future is done.
     """
     kept = np.delete(np.arange(len(points)), removed)
     kind = np.result_type(points, inserted) if len(inserted) else points.dtype
@@ -213,4 +214,5 @@ def _changed_points(
     copy = partial(take_rows, points, kept, changed)
     begins = range(0, len(kept), COPIED)
     ranges = [(begin, min(begin + COPIED, len(kept))) for begin in begins]
+    threads = threads if changed.nbytes > AT_ONCE else ALONE
     return changed, threads.start(threads.map, copy, ranges)

@@ -10,11 +10,13 @@ class RowShift:
         """Remove some of `count` rows."""
         self.stays = np.ones(count, np.bool_)
         self.stays[removed] = False
+        removed, before = np.sort(removed), np.arange(len(removed) + 1)
         # By old row; of a removed row, that of the last one before it that stays
-        self.new = np.cumsum(self.stays, dtype=np.uint32)
-        self.new -= np.uint32(1)
+        self.new = np.arange(count, dtype=np.uint32)
+        sizes = np.diff(removed, prepend=0, append=count)
+        self.new -= np.repeat(before.astype(np.uint32), sizes)
         # By removed row: the new row of the first one after it
-        self._after = np.sort(removed) - np.arange(len(removed))
+        self._after = removed - before[:-1]
 
     def old(self, rows: np.ndarray) -> np.ndarray:
         """Return the old rows (uint32) of new ones, which are not of new points."""
