@@ -43,7 +43,7 @@ keeps the columns whose upper bound of the score is no smaller than the k-th lar
 lower bound: every other column is further away than k others. If more columns lie
 within the bounds than a row's list can hold, their float64 distances are computed at
 once, and the k nearest stay. So no input needs a second search, however near its points
-are to each other. Of many equal points only the smallest are listed (`surplus_equals`).
+are to each other. Of many equal points only the smallest are listed (`EqualGroups`).
 
 Components
 ----------
@@ -96,7 +96,7 @@ from .blas_threads import one_blas_thread
 from .neighbours import Neighbours, weigh_neighbours
 from .remote_points import RemotePoints
 from .search_steps import Report, no_report
-from .surplus_equals import surplus_equals
+from .surplus_equals import EqualGroups
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
@@ -115,6 +115,8 @@ MOST_PAIRS = 4
 LONGEST = 2.0**40  # largest scaled coordinate of a point of another rank
 GRAIN = 16  # smallest number of rows of a tile for a thread
 PIECE = 256  # smallest number of rows or columns of a product for a thread
+
+LEAST_SURPLUS = 3  # equal points: one list of a neighbour needs two of them
 
 ResultT = TypeVar("ResultT")
 
@@ -306,11 +308,13 @@ class HostProducts:
         points: PointArrays,
         threads: Threads,
         rounded: RoundedPoints | None = None,
+        equal: EqualGroups | None = None,
     ) -> None:
         compile_for("products")
         self.threads, self.exact, self.passes = threads, points, 1
         self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
         self._set(rounded or RoundedPoints.of(points, threads))
+        self._equal = equal
 
     def _set(self, rounded: RoundedPoints) -> None:
         self.rounded = rounded
@@ -385,12 +389,19 @@ class HostProducts:
         """Return ranges of the rows or columns of a tile, several per thread."""
         return each_range(self.threads.bounds(count, GRAIN, each=4))
 
+    @property
+    def equal(self) -> EqualGroups:
+        """The groups of equal points that some list of neighbours may not need."""
+        if self._equal is None:
+            self._equal = EqualGroups.of(
+                self.exact.coordinates, self.bounds.square, LEAST_SURPLUS
+            )
+        return self._equal
+
     def _listed(self, k: int) -> Bounds:
         """Return bounds with which no list of k neighbours has surplus equals."""
         half = self.bounds.half
-        square = np.where(np.isnan(half), np.nan, self.bounds.square)
-        exact = self.exact
-        surplus = surplus_equals(exact.coordinates, square, exact.point, k)
+        surplus = self.equal.surplus(k, self.exact.point, ~np.isnan(half))
         if len(surplus):
             half = half.copy()
             half[surplus] = np.nan

@@ -7,18 +7,71 @@ these points stand for all.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 TOGETHER = 1 << 12  # points whose coordinates are copied at once
 SEED = 42  # of the factors of hashes
+Coordinates = Callable[[np.ndarray], np.ndarray]
+
+
+class EqualGroups(NamedTuple):
+    """Groups of equal points; the points of each group are together, ascending."""
+
+    point: np.ndarray  # int64
+    first: np.ndarray  # int64, by entry of `point`: the first entry of its group
+    size: np.ndarray  # int64, by entry: the points of its group
+
+    @classmethod
+    def of(
+        cls, coordinates: Coordinates, alike: np.ndarray, least: int
+    ) -> "EqualGroups":
+        """Return the groups of at least `least` points; see `surplus_equals`."""
+        ordered, none = np.sort(alike), np.empty(0, np.int64)
+        if not (ordered[least - 1 :] == ordered[: len(ordered) - least + 1]).any():
+            return cls(none, none, none)
+        order = np.argsort(alike, kind="stable")
+        end = np.searchsorted(ordered, ordered, "right")
+        same = end - np.searchsorted(ordered, ordered)
+        points = order[(same >= least) & ~np.isnan(ordered)]
+        if len(points) == 0:
+            return cls(none, none, none)
+        found = [_hashes(coordinates(some)) for some in _blocks(points)]
+        hashes = np.concatenate(found)
+        order = np.argsort(hashes, kind="stable")
+        points, hashes = points[order], hashes[order]
+        first = np.searchsorted(hashes, hashes)
+        is_equal = np.concatenate([
+            (coordinates(some) == coordinates(others)).all(axis=1)
+            for some, others in zip(
+                _blocks(points), _blocks(points[first]), strict=True
+            )
+        ])  # fmt: skip
+        # Different points may have one hash: only those that equal the first one stay
+        points, hashes = points[is_equal], hashes[is_equal]
+        first = np.searchsorted(hashes, hashes)
+        return cls(points, first, np.searchsorted(hashes, hashes, "right") - first)
+
+    def surplus(
+        self, k: int, precedence: np.ndarray, is_listed: np.ndarray
+    ) -> np.ndarray:
+        """Return the points that equal more than k preceding ones, ascending.
+
+        `precedence` is as in `surplus_equals`, `is_listed` by point: others are in no
+        list.
+        """
+        entries = np.flatnonzero(self.size > k + 1)
+        entries = entries[is_listed[self.point[entries]]]
+        group = self.first[entries]
+        order = np.lexsort((precedence[self.point[entries]], group))
+        group, points = group[order], self.point[entries[order]]
+        preceding = np.arange(len(group)) - np.searchsorted(group, group)
+        return np.sort(points[preceding > k])
 
 
 def surplus_equals(
-    coordinates: Callable[[np.ndarray], np.ndarray],
-    alike: np.ndarray,
-    precedence: np.ndarray,
-    k: int,
+    coordinates: Coordinates, alike: np.ndarray, precedence: np.ndarray, k: int
 ) -> np.ndarray:
     """Return the points that equal more than k preceding ones, ascending.
 
@@ -35,27 +88,8 @@ def surplus_equals(
     k : int
         Length of the lists.
     """
-    ordered = np.sort(alike)
-    if not (ordered[k + 1 :] == ordered[: -k - 1]).any():
-        return np.empty(0, np.int64)
-    order = np.argsort(alike, kind="stable")
-    end = np.searchsorted(ordered, ordered, "right")
-    same = end - np.searchsorted(ordered, ordered)
-    points = order[(same > k + 1) & ~np.isnan(ordered)]
-    if len(points) == 0:
-        return points
-    hashes = np.concatenate([_hashes(coordinates(some)) for some in _blocks(points)])
-    order = np.lexsort((precedence[points], hashes))
-    points, hashes = points[order], hashes[order]
-    first = np.searchsorted(hashes, hashes)
-    is_equal = np.concatenate([
-        (coordinates(some) == coordinates(others)).all(axis=1)
-        for some, others in zip(_blocks(points), _blocks(points[first]), strict=True)
-    ])  # fmt: skip
-    # Different points may have one hash: only those that equal the first one count
-    preceding = np.cumsum(is_equal) - is_equal
-    preceding -= preceding[first]
-    return np.sort(points[is_equal & (preceding > k)])
+    groups = EqualGroups.of(coordinates, alike, k + 2)
+    return groups.surplus(k, precedence, ~np.isnan(alike))
 
 
 def _blocks(points: np.ndarray) -> list[np.ndarray]:

@@ -33,6 +33,7 @@ from ..search.product_search import (
     random_order,
 )
 from ..search.search_steps import no_report
+from ..search.surplus_equals import EqualGroups
 from .pair_distances import blocks, pair_distances
 from .point_parts import (
     FURTHER,
@@ -61,6 +62,7 @@ class ProductPart:
     metric: str
     exact: PointArrays  # numbers are the version's rows
     rounded: RoundedPoints
+    equal: EqualGroups  # by position, with removed points
 
     @classmethod
     def first(
@@ -97,7 +99,8 @@ class ProductPart:
         listed[is_listed] = position[listed[is_listed]]
         lists = NeighbourLists(lists.distance[row], listed, lists.complete[row])
         exact = exact._replace(source=row, point=row)
-        return cls(metric, exact, RoundedPoints.of(exact, threads)), lists
+        products = HostProducts(exact, threads)
+        return cls(metric, exact, products.rounded, products.equal), lists
 
     @property
     def size(self) -> int:
@@ -111,7 +114,7 @@ class ProductPart:
         own = [self.exact.largest, self.exact.length]
         if self.metric not in DIVIDED:
             own.append(self.exact.values)
-        return [self.rounded.points, square, half, *own]
+        return [self.rounded.points, square, half, *own, *self.equal]
 
     @property
     def group_sizes(self) -> np.ndarray:
@@ -135,7 +138,8 @@ class ProductPart:
         else:
             exact = _prepared_points(points[rows], self.metric, point, row)
         rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
-        return ProductPart(self.metric, exact, rounded), point
+        equal = HostProducts(exact, threads, rounded).equal
+        return ProductPart(self.metric, exact, rounded, equal), point
 
     def moved(
         self,
@@ -334,7 +338,7 @@ class ProductPart:
 
     def products(self, threads: Threads) -> HostProducts:
         """Return the points as a search takes them."""
-        return HostProducts(self.exact, threads, self.rounded)
+        return HostProducts(self.exact, threads, self.rounded, self.equal)
 
 
 def _nearest_rows(exact: PointArrays, order: int, threads: Threads) -> np.ndarray:
