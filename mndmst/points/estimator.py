@@ -471,7 +471,7 @@ core_dist_n_jobs, prediction_data
         self._measure = self._measure[0], version.rule.parameters_for(version.points)
         self._clusters = OnDemand(self._followed.all_clusters)
         self._search = self._search_on_demand(version.points, rule)
-        self.events_ = [*self.events_, *events]
+        self.events_ += events
         self._publish(self._followed.flat, self._followed.numbers)
         return batch.ids
 
