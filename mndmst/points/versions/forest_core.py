@@ -62,7 +62,8 @@ class ForestCore:
     def contract(self, lower_bound: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the component of each position, and the number of components.
 
-        See `contract_certain`; lower bounds are raised.
+        See `contract_certain`; lower bounds are raised. Neither is done for the
+        stripped leaves if there is one component, in which no search follows.
         """
         after, inside = self.after, self.inside
         bound, component = lower_bound[inside], np.empty(len(inside), np.uint32)
@@ -73,15 +74,16 @@ class ForestCore:
         lower_bound[inside] = bound
         vertex = np.full(len(self.flagged), NO_POSITION)
         vertex[inside] = component
-        after.team.run(
-            spread_to_leaves,
-            after.up,
-            after.up_weight,
-            self.flagged,
-            vertex,
-            lower_bound,
-            *each_range(after.team.bounds(len(vertex))),
-        )
+        if count > 1:
+            after.team.run(
+                spread_to_leaves,
+                after.up,
+                after.up_weight,
+                self.flagged,
+                vertex,
+                lower_bound,
+                *each_range(after.team.bounds(len(vertex))),
+            )
         return vertex, count
 
     def between_components(self, vertex: np.ndarray) -> tuple[PointEdges, int]:
