@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.intrinsics import copy_memory
 from ...kernels.kruskal import unite
 from ...native.kernel import kernel
 from ..devices.point_products import NO_POSITION
-from .boruvka_steps import NO_EDGE, name_components
+from .boruvka_steps import NO_EDGE, edge_key, name_components
 
 # `contract_certain` ends where fewer than this fraction of the components join (1 / 8).
 PROGRESS = 8
+# Rows of which the number of removed ones is looked up, and not counted.
+BLOCK, ONE = np.uint64(64), np.uint64(1)
 
 
 class EdgesByKey(NamedTuple):
@@ -23,6 +26,14 @@ class EdgesByKey(NamedTuple):
     src: np.ndarray  # int64
     dst: np.ndarray  # int64
     weight: np.ndarray  # float64
+
+
+class RowNumbers(NamedTuple):
+    """The rows of a version that the next one removes; the others keep their order."""
+
+    removed: np.ndarray  # uint64, ascending; at last one that is larger than all rows
+    # uint32, by BLOCK rows: the number of removed rows before them
+    earlier: np.ndarray
 
 
 class PositionColumns(NamedTuple):
@@ -43,6 +54,35 @@ def find_positions(row, radius, positions, begin, end):
     for position in range(begin, end):
         if radius[position] >= 0:
             positions[row[position]] = position
+
+
+@kernel
+def list_positions(row, radius, wanted, begin, end, positions):
+    """List the positions in [begin, end) of points whose rows are wanted.
+
+    `positions` has one more entry than the list. Returns their number.
+    """
+    count = np.uint64(0)
+    for position in range(np.uint64(begin), np.uint64(end)):
+        positions[count] = position
+        count += np.uint64(wanted[row[position]] & (radius[position] >= 0))
+    return np.int64(count)
+
+
+@kernel(inline="always")
+def new_row(shift, row):
+    """Return the row (uint64) of a point in the next version, where it stays."""
+    earlier = np.uint64(shift.earlier[row // BLOCK])
+    while shift.removed[earlier] < row:
+        earlier += ONE
+    return row - earlier
+
+
+@kernel
+def write_new_rows(shift, rows, new):
+    """Write the rows in the next version of points that stay."""
+    for i in range(np.uint64(len(rows))):
+        new[i] = new_row(shift, np.uint64(rows[i]))
 
 
 @kernel
@@ -94,19 +134,22 @@ def link_trees(up, up_weight, a, b, weight):
 
 
 @kernel
-def copy_positions(before, new_row, later, first, after, begin, end):
+def copy_positions(before, shift, later, first, after, begin, end):
     """Copy the columns of the positions [begin, end), which stay in the next version.
 
-    `new_row` is by old row, and `later` has, by old position from `first` on, the new
-    one. Edges towards the root are copied with the new position of their end.
+    `shift` has the rows that go, and `later` has, by old position from `first` on, the
+    new one. Edges towards the root are copied with the new position of their end.
+    Removed points have the row 0, which is also 0 in the next version.
     """
-    for position in range(begin, end):
-        radius, up = before.radius[position], before.up[position]
-        is_present = radius >= 0
-        after.row[position] = new_row[before.row[position]] if is_present else 0
-        after.radius[position] = radius
-        after.up[position] = up if up < first else later[up - first]
-        after.up_weight[position] = before.up_weight[position]
+    count = end - begin
+    copy_memory(after.radius[begin:], before.radius[begin:], count)
+    copy_memory(after.up[begin:], before.up[begin:], count)
+    copy_memory(after.up_weight[begin:], before.up_weight[begin:], count)
+    for position in range(np.uint64(begin), np.uint64(end)):
+        after.row[position] = new_row(shift, np.uint64(before.row[position]))
+    for position in range(np.uint64(begin), np.uint64(end)):
+        if after.up[position] >= first:
+            after.up[position] = later[after.up[position] - first]
 
 
 @kernel
@@ -189,40 +232,74 @@ def spread_to_leaves(up, up_weight, flagged, vertex, lower_bound, begin, end):
 
 
 @kernel
-def write_next_forest(before, new_row, gone, changed, new, after):
+def write_next_forest(before, shift, gone, changed, new, new_after, after):
     """Write the edges of a forest after a change, in the order of their keys.
 
-    `before` has the old edges and `new_row` their ends after the change, by row. The
-    keys `gone` are those of edges that go, `changed.key` those of edges that stay with
-    other weights; both are of rows before the change, and ascend. `new` is sorted by
-    key, with rows after the change.
+    `before` has the old edges, and `shift` the rows that go. The keys `gone` are those
+    of edges that go, `changed.key` those of edges that stay with other weights; both
+    are of rows before the change, and ascend. `new` is sorted by key, with rows after
+    the change, and follows the old edges up to the keys `new_after`.
     """
-    no_key = ~np.uint64(0)
-    out = at_gone = at_changed = at_new = 0
-    next_gone = gone[0] if len(gone) else no_key
-    next_changed = changed.key[0] if len(changed.key) else no_key
-    next_new = new.key[0] if len(new.key) else no_key
-    for i in range(len(before.weight)):
-        src, dst = np.uint64(before.src[i]), np.uint64(before.dst[i])
-        key, weight = src << np.uint64(32) | dst, before.weight[i]
-        if key == next_changed:
-            weight = changed.weight[at_changed]
-            at_changed += 1
-            end = at_changed == len(changed.key)
-            next_changed = no_key if end else changed.key[at_changed]
-        if key == next_gone:
-            at_gone += 1
-            next_gone = no_key if at_gone == len(gone) else gone[at_gone]
-            continue
-        one, other = np.uint64(new_row[src]), np.uint64(new_row[dst])
-        key = one << np.uint64(32) | other
-        while next_new < key:
-            out, at_new = _write_new(new, at_new, after, out)
-            next_new = no_key if at_new == len(new.key) else new.key[at_new]
-        after.src[out], after.dst[out], after.weight[out] = one, other, weight
-        out += 1
-    while at_new < len(new.key):
-        out, at_new = _write_new(new, at_new, after, out)
+    out = i = at_gone = at_changed = at_new = 0
+    while True:
+        next_gone, next_changed = (
+            _key_at(gone, at_gone),
+            _key_at(changed.key, at_changed),
+        )
+        next_new = _key_at(new_after, at_new)
+        least = min(next_gone, next_changed)
+        end = _first_edge_from(
+            before, i, least if least <= next_new else next_new + ONE
+        )
+        for edge in range(np.uint64(i), np.uint64(end)):
+            _write_old(before, edge, shift, after, out)
+            after.weight[out] = before.weight[edge]
+            out += 1
+        i = end
+        if next_new < least:
+            _write_new(new, at_new, after, out)
+            at_new, out = at_new + 1, out + 1
+        elif i == len(before.src):
+            break
+        else:
+            if next_gone != least:
+                _write_old(before, np.uint64(i), shift, after, out)
+                after.weight[out] = changed.weight[at_changed]
+                out += 1
+            at_gone += next_gone == least
+            at_changed += next_changed == least
+            i += 1
+
+
+@kernel
+def _key_at(keys, i):
+    """Return a key, or after the last one a larger one than all."""
+    return keys[i] if i < len(keys) else ~np.uint64(0)
+
+
+@kernel
+def _first_edge_from(edges, begin, key):
+    """Return the index of the first edge from `begin` on whose key is not below `key`.
+
+    It is searched by steps that double, then by halves.
+    """
+    low, high, step = begin - 1, begin, 1
+    while high < len(edges.src) and edge_key(edges.src[high], edges.dst[high]) < key:
+        low, high, step = high, high + step, 2 * step
+    high = min(high, len(edges.src))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if edge_key(edges.src[middle], edges.dst[middle]) < key:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@kernel
+def _write_old(before, i, shift, after, out):
+    after.src[out] = new_row(shift, np.uint64(before.src[i]))
+    after.dst[out] = new_row(shift, np.uint64(before.dst[i]))
 
 
 @kernel
@@ -231,7 +308,6 @@ def _write_new(new, i, after, out):
     after.src[out] = key >> np.uint64(32)
     after.dst[out] = key & np.uint64(0xFFFFFFFF)
     after.weight[out] = new.weight[i]
-    return out + 1, i + 1
 
 
 @kernel

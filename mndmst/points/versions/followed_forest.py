@@ -12,7 +12,7 @@ from ...native.precompile import compile_for
 from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
 from ..kernels.neighbour_lists import NeighbourLists
-from ..kernels.rooted_forest import find_positions, root_forest
+from ..kernels.rooted_forest import find_positions, list_positions, root_forest
 from ..metrics import METRICS, prepared
 from ..point_forest import PointForest
 from ..search.point_search import TreeSearch
@@ -85,6 +85,23 @@ class FollowedForest:
         ranges = each_range(self.team.bounds(len(self.row)))
         self.team.run(find_positions, self.row, self.radius, positions, *ranges)
         return positions
+
+    def positions_of(self, rows: np.ndarray, count: int) -> np.ndarray:
+        """Return the positions (uint32) of some of `count` rows."""
+        wanted = np.zeros(count, np.bool_)
+        wanted[rows] = True
+        ranges = self.team.ranges(len(self.row))
+        lists = [np.empty(end - begin + 1, np.uint32) for begin, end in ranges]
+        calls = [
+            (self.row, self.radius, wanted, *at, positions)
+            for at, positions in zip(ranges, lists, strict=True)
+        ]
+        counts = self.team.map(list_positions, calls)
+        found = [column[:n] for column, n in zip(lists, counts, strict=True)]
+        positions = np.concatenate(found)
+        row = self.row[positions]
+        order = np.argsort(row)
+        return positions[order[np.searchsorted(row, rows, sorter=order)]]
 
     @property
     def on_device(self) -> bool:

@@ -121,8 +121,7 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     if scale_for(METRICS[before.metric].norm, *extremes(inserted)).factor != 1:
         return None
     is_gone = np.zeros(len(before.radius), np.bool_)
-    old_position = before.positions()
-    is_gone[old_position[removed]] = True
+    is_gone[before.positions_of(removed, len(old))] = True
     is_affected, lists = np.zeros_like(is_gone), None
     if before.lists is None:
         changed = np.concatenate([before.prepared(old[removed]), inserted])
@@ -141,7 +140,7 @@ def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
     is_affected[is_gone] = False
     copied.result()
     change = _ForestChange(
-        before, old_position, batch, inserted, is_affected, lists, reached
+        before, is_gone, batch, inserted, is_affected, lists, reached
     )
     return change.forest()
 
@@ -174,20 +173,17 @@ class _ForestChange:
     def __init__(
         self,
         before: FollowedForest,
-        old_position: np.ndarray,
+        is_gone: np.ndarray,
         batch: RowBatch,
         inserted: np.ndarray,
         is_affected: np.ndarray,
         lists: NeighbourLists | None,
         reached: Reached,
     ) -> None:
-        """Take a batch; `old_position` has the positions `before`, by old row."""
+        """Take a batch; `is_gone` is by position `before`."""
         removed, points = batch.removed, batch.points
-        self.before, self.points = before, points
-        self.old_position = old_position
+        self.before, self.points, self.is_gone = before, points, is_gone
         self.rows = RowShift(len(batch.old), removed)
-        self.is_gone = np.zeros(len(before.up), np.bool_)
-        self.is_gone[old_position[removed]] = True
         lost, weighed = self._edges_at(is_affected)
         rises = np.zeros_like(is_affected)
         rises[reached.position[reached.point < len(removed)]] = True
@@ -342,7 +338,7 @@ class _ForestChange:
         gone = gone[: np.searchsorted(gone, first)]
         kept = len(self.points) - len(inserted)
         new_rows = np.arange(kept, len(self.points), dtype=np.uint32)
-        rows = np.append(self.rows.new[before.row[alive]], new_rows)
+        rows = np.append(self.rows.new(before.row[alive]), new_rows)
         order = np.arange(len(rows))
         if len(rows):
             last, order = before.parts[0].of(self.points, rows, team)
@@ -350,7 +346,7 @@ class _ForestChange:
         team.run(
             copy_positions,
             columns,
-            self.rows.new,
+            self.rows.numbers,
             rearrangement.later,
             first,
             after,
@@ -423,8 +419,8 @@ class _ForestChange:
         after, before = self.after, self.before
         gone = np.append(self.gone_key, self._old_keys(dropped))
         after.up[dropped] = dropped
-        a, b = self._positions_of(new.a), self._positions_of(new.b)
-        link_trees(after.up, after.up_weight, a, b, new.weight)
+        ends = after.positions_of(np.concatenate([new.a, new.b]), len(self.points))
+        link_trees(after.up, after.up_weight, *np.split(ends, 2), new.weight)
         new = new.take(np.argsort(new.key))
         new = new._replace(weight=from_norm(new.weight, after.metric))
         old = before.point_forest.forest
@@ -449,7 +445,12 @@ class _ForestChange:
 
         `gone` are the keys of edges that go, ascending, and so are the `new` edges.
         """
-        shift, changed, team = self.rows.new, self.changed_edges, self.before.team
+        shift, changed, team = self.rows.numbers, self.changed_edges, self.before.team
+        # Rows that stay keep their order, and new ones follow the old ones
+        low, high = new.key >> np.uint64(32), new.key & np.uint64(0xFFFFFFFF)
+        new_after = edge_keys(
+            self.rows.old(low.astype(np.uint32)), self.rows.old(high.astype(np.uint32))
+        )
         starts = [(0, 0, 0, 0)]
         for begin in team.bounds(len(before.src))[1:-1].tolist():
             # The first edge of a range stays, so new edges precede it or follow it
@@ -458,12 +459,9 @@ class _ForestChange:
             key = edge_keys(src, dst)
             index = np.flatnonzero(~np.isin(key, gone))[:1]
             if len(index):
-                of_changed = np.searchsorted(changed.key, key[index])
-                of_gone = np.searchsorted(gone, key[index])
-                key = edge_keys(shift[src[index]], shift[dst[index]])
-                of_new = np.searchsorted(new.key, key)
-                at = np.concatenate([begin + index, of_gone, of_changed, of_new])
-                starts.append(tuple(at.tolist()))
+                listed = gone, changed.key, new_after
+                at = [np.searchsorted(keys, key[index]) for keys in listed]
+                starts.append(tuple(np.concatenate([begin + index, *at]).tolist()))
         starts.append((len(before.src), len(gone), len(changed.key), len(new.key)))
         calls = []
         for start, end in pairwise(starts):
@@ -475,6 +473,7 @@ class _ForestChange:
                 gone[some_gone],
                 changed.take(some_changed),
                 new.take(some_new),
+                new_after[some_new],
                 EdgesByKey(*(column[out] for column in after)),
             ))  # fmt: skip
         team.map(write_next_forest, calls)
@@ -484,16 +483,6 @@ class _ForestChange:
         after = self.after
         ends = after.row[positions], after.row[after.up[positions]]
         return edge_keys(*map(self.rows.old, ends))
-
-    def _positions_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of rows after the batch."""
-        kept = len(self.points) - len(self.new)
-        old = rows < kept
-        positions = np.empty(len(rows), np.uint32)
-        before = self.old_position[self.rows.old(rows[old])]
-        positions[old] = self.rearrangement.moved(before)
-        positions[~old] = self.rearrangement.of_new[rows[~old] - kept]
-        return positions
 
     def _incomplete(self) -> np.ndarray:
         """Return the indices of targets whose lists lack edges that are new or lighter.
@@ -590,24 +579,22 @@ class _ForestChange:
         edges join are lost together: edges between their neighbours stand for them,
         with the least weight of all.
         """
-        before, weight = self.before, self.before.up_weight[lost]
-        src, dst = before.row[lost], before.row[before.up[lost]]
-        self.gone_key = edge_keys(src, dst)
-        stays = self.rows.stays
-        inside = ~stays[src] & ~stays[dst]
-        ends, index = np.unique(np.append(src, dst), return_inverse=True)
+        before, after, up = self.before, self.after, self.before.up[lost]
+        self.gone_key = edge_keys(before.row[lost], before.row[up])
+        inside = self.is_gone[lost] & self.is_gone[up]
+        ends, index = np.unique(np.append(lost, up), return_inverse=True)
         one, other = np.split(index.astype(np.int64), 2)
         together = component_labels(one[inside], other[inside], len(ends))
         leaving = np.flatnonzero(~inside)
-        first = stays[src[leaving]]
-        row = self.rows.new[np.where(first, src[leaving], dst[leaving])]
-        group = together[np.where(first, other[leaving], one[leaving])]
+        stays = self.is_gone[up[leaving]]  # whether the lower end does
+        a = self.rearrangement.moved(np.where(stays, lost[leaving], up[leaving]))
+        group = together[np.where(stays, other[leaving], one[leaving])]
         least = np.full(len(ends), np.inf)
-        np.minimum.at(least, group, weight[leaving])
+        np.minimum.at(least, group, before.up_weight[lost[leaving]])
         centre = np.empty(len(ends), np.uint32)
-        centre[group] = row
-        a, b = self._positions_of(row), self._positions_of(centre[group])
-        return PointEdges(a, b, least[group], edge_keys(row, centre[group]))
+        centre[group] = a
+        b = centre[group]
+        return PointEdges(a, b, least[group], edge_keys(after.row[a], after.row[b]))
 
     def _listed_edges(self) -> PointEdges:
         """Return the edges of the targets to their listed neighbours."""

@@ -7,15 +7,15 @@ that of their ends at equal weights, never changes between old edges.
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from ...api.forest import Forest
 from ...host.cores import core_count
 from ...host.errors import InputError
-from ...kernels.edge_columns import take_rows
+from ...kernels.edge_columns import copy_pieces
 from ...kernels.threads import ALONE, Threads
+from ...native.call_columns import ArrayPieces
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
@@ -25,7 +25,7 @@ from .followed_forest import FollowedForest
 from .forest_change import RowBatch, next_forest, pays
 from .point_batch import PointBatch, PointIds, checked_points
 
-COPIED = 4096  # points that a thread copies at a time
+COPIED = 1 << 14  # most points that a thread copies at a time
 AT_ONCE = 1 << 22  # bytes of points that are copied before the thread goes on
 
 
@@ -206,13 +206,15 @@ def _changed_points(
 
     Threads copy many old ones meanwhile, until the future is done.
     """
-    kept = np.delete(np.arange(len(points)), removed)
+    kept = len(points) - len(removed)
     kind = np.result_type(points, inserted) if len(inserted) else points.dtype
-    changed = np.empty((len(kept) + len(inserted), points.shape[1]), kind)
-    changed[len(kept) :] = inserted
-    points = points.astype(kind, copy=False)
-    copy = partial(take_rows, points, kept, changed)
-    begins = range(0, len(kept), COPIED)
-    ranges = [(begin, min(begin + COPIED, len(kept))) for begin in begins]
+    changed = np.empty((kept + len(inserted), points.shape[1]), kind)
+    changed[kept:] = inserted
+    cuts = np.arange(COPIED, len(points), COPIED)
+    begin = np.sort(np.concatenate([[0], cuts, removed + 1]))
+    end = np.sort(np.concatenate([cuts, removed, [len(points)]]))
+    old, width = np.ascontiguousarray(points, kind), points.shape[1]
+    stay = ArrayPieces.of(old.reshape(-1), begin * width, end * width)
+    into = changed[:kept].reshape(-1)
     threads = threads if changed.nbytes > AT_ONCE else ALONE
-    return changed, threads.start(threads.map, copy, ranges)
+    return changed, threads.start(copy_pieces, [stay], [into], threads)

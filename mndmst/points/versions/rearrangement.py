@@ -2,21 +2,28 @@
 
 import numpy as np
 
+from ..kernels.rooted_forest import BLOCK, RowNumbers, write_new_rows
+
 
 class RowShift:
     """The rows before and after a batch: those that stay keep their order."""
 
     def __init__(self, count: int, removed: np.ndarray) -> None:
         """Remove some of `count` rows."""
-        self.stays = np.ones(count, np.bool_)
-        self.stays[removed] = False
-        removed, before = np.sort(removed), np.arange(len(removed) + 1)
-        # By old row; of a removed row, that of the last one before it that stays
-        self.new = np.arange(count, dtype=np.uint32)
-        sizes = np.diff(removed, prepend=0, append=count)
-        self.new -= np.repeat(before.astype(np.uint32), sizes)
+        gone = np.sort(removed)
+        blocks = np.arange(0, count + 1, int(BLOCK))
+        self.numbers = RowNumbers(
+            np.append(gone, count).astype(np.uint64),
+            np.searchsorted(gone, blocks).astype(np.uint32),
+        )
         # By removed row: the new row of the first one after it
-        self._after = removed - before[:-1]
+        self._after = gone - np.arange(len(gone))
+
+    def new(self, rows: np.ndarray) -> np.ndarray:
+        """Return the new rows (uint32) of old ones that stay."""
+        new = np.empty(len(rows), np.uint32)
+        write_new_rows(self.numbers, rows, new)
+        return new
 
     def old(self, rows: np.ndarray) -> np.ndarray:
         """Return the old rows (uint32) of new ones, which are not of new points."""
