@@ -101,18 +101,23 @@ def nearest_to_groups(tree, points, starts, distances, positions, first, last):
 
 
 @kernel
-def find_node_reach(tree, reach, of_node):
-    """Write the largest reach of the points of each node."""
+def find_leaf_reach(tree, reach, of_node, first, last):
+    """Write the largest reach of the points of the leaves [first, last)."""
+    for leaf in range(first, last):
+        node, largest = tree.leaves[leaf], -1.0
+        begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
+        for position in range(begin, end):
+            largest = max(largest, reach[position])
+        of_node[node] = largest
+
+
+@kernel
+def find_node_reach(tree, of_node):
+    """Write the largest reach of the points of each node that is not a leaf."""
     for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
         left = tree.left[node]
         if left >= 0:
             of_node[node] = max(of_node[left], of_node[left + 1])
-        else:
-            largest = -1.0
-            begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
-            for position in range(begin, end):
-                largest = max(largest, reach[position])
-            of_node[node] = largest
 
 
 @kernel

@@ -107,11 +107,12 @@ def weigh_listed(near, listed, rows, cores, begin, end):
 
 
 @kernel
-def drop_closed_edges(norm, near, is_open, begin, end):
+def drop_closed_edges(norm, near, positions, listed, up, is_open, begin, end):
     """Write whether the edge to each neighbour is not the last one of a cycle of three.
 
     The third point is one of the first LEAF neighbours. Edges that are not lighter than
-    `within` are dropped, too.
+    `within`, or are in the rooted forest `up`, are dropped, too. The points have
+    `positions`, and `listed` those of their neighbours.
     """
     neighbours, dimensions = near.weight.shape[1], near.points.shape[1]
     detours = _allocate_detours(dimensions)
@@ -124,6 +125,9 @@ def drop_closed_edges(norm, near, is_open, begin, end):
         for j in range(neighbours):
             weight, row = near.weight[i, j], near.near_row[i, j]
             is_open[i, j] = weight < near.within[i]
+            if is_open[i, j]:
+                own, other = positions[i], listed[i, j]
+                is_open[i, j] = up[own] != other and up[other] != own
             if not is_open[i, j]:
                 continue
             key = edge_key(own_row, row)

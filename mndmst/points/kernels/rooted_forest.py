@@ -167,13 +167,40 @@ def list_edges_at(up, chosen, begin, end, vertices):
 
 
 @kernel
-def mark_paths(up, starts, is_marked):
-    """Mark the paths of a rooted forest from some vertices to the roots."""
+def name_paths(up, starts, name, vertices):
+    """Name the vertices on the paths of a rooted forest from some ones to the roots.
+
+    Names are 0, 1, ...; on entry `name` is NO_POSITION for all vertices. Writes the
+    vertices by name; returns their number.
+    """
+    count = np.uint32(0)
     for start in starts:
         vertex = start
-        while not is_marked[vertex]:
-            is_marked[vertex] = True
+        while name[vertex] == NO_POSITION:
+            name[vertex], vertices[count] = count, vertex
+            count += np.uint32(1)
             vertex = up[vertex]
+    return np.int64(count)
+
+
+@kernel
+def write_upward_edges(columns, vertices, name, lower, edges):
+    """Write the upward edges of some vertices of a rooted forest, and their lower ends.
+
+    The ends of the edges are names. Returns the number of edges.
+    """
+    count = 0
+    for i in range(np.uint64(len(vertices))):
+        vertex = vertices[i]
+        above = columns.up[vertex]
+        if above == vertex:
+            continue
+        lower[count] = vertex
+        edges.a[count], edges.b[count] = i, name[above]
+        edges.weight[count] = columns.up_weight[vertex]
+        edges.key[count] = edge_key(columns.row[vertex], columns.row[above])
+        count += 1
+    return count
 
 
 @kernel

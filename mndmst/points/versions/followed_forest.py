@@ -99,9 +99,9 @@ class FollowedForest:
         counts = self.team.map(list_positions, calls)
         found = [column[:n] for column, n in zip(lists, counts, strict=True)]
         positions = np.concatenate(found)
-        row = self.row[positions]
-        order = np.argsort(row)
-        return positions[order[np.searchsorted(row, rows, sorter=order)]]
+        by_row = np.empty(count, np.uint32)  # written and read at these rows alone
+        by_row[self.row[positions]] = positions
+        return by_row[rows]
 
     @property
     def on_device(self) -> bool:

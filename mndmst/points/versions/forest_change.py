@@ -381,11 +381,8 @@ class _ForestChange:
             searching, further = SearchingPoints.none(), found
         else:
             searching, near = self._searching(incomplete)
-            further = PointEdges.concatenate([self._listed_edges(), near])
-        in_forest = (after.up[further.a] == further.b) | (
-            after.up[further.b] == further.a
-        )
-        further = further.take(~in_forest)
+            near = PointEdges.concatenate([self._listed_edges(), near])
+            further = self._outside_forest(near)
         flagged = np.concatenate([lost.a, lost.b, searching.position])
         lower_bound = np.where(after.radius < 0, np.inf, self.at.cores)
         core = ForestCore(after, flagged, further, None if trees else searching.reach)
@@ -510,7 +507,16 @@ class _ForestChange:
         is_open = np.empty((len(self.affected), self.listed.shape[1]), np.bool_)
         ranges = each_range(team.bounds(len(self.affected), LEAF))
         norm = int(METRICS[after.metric].norm)
-        team.run(drop_closed_edges, norm, near, is_open, *ranges)
+        team.run(
+            drop_closed_edges,
+            norm,
+            near,
+            self.targets,
+            self.listed,
+            after.up,
+            is_open,
+            *ranges,
+        )
         is_open[incomplete[incomplete < len(self.affected)]] = False
         listed = np.nonzero(is_open)
         target, near_one = self.targets[listed[0]], self.listed[listed]
@@ -525,8 +531,13 @@ class _ForestChange:
             index, position, distance = found
             target = self.targets[incomplete[index]]
             position += np.uint32(inside.start)
-            edges.append(at.edges(target, position, distance))
+            edges.append(self._outside_forest(at.edges(target, position, distance)))
         return PointEdges.concatenate(edges)
+
+    def _outside_forest(self, edges: PointEdges) -> PointEdges:
+        """Return the edges that are not in the old forest."""
+        up = self.after.up
+        return edges.take((up[edges.a] != edges.b) & (up[edges.b] != edges.a))
 
     def _near_points(self) -> NearPoints:
         """Return the targets with their listed neighbours.
@@ -560,8 +571,11 @@ class _ForestChange:
         before, after = self.before, self.after
         key = edge_keys(before.row[old], before.row[before.up[old]])
         other, was = after.up[positions], after.up_weight[positions]
-        cores = np.maximum(self.at.cores[positions], self.at.cores[other])
-        now = np.maximum(self.at.distances(positions, other), cores)
+        now = np.maximum(self.at.cores[positions], self.at.cores[other])
+        # Of other edges, the old weight shows whether the distance is larger
+        falls = np.flatnonzero(now < was)
+        distance = self.at.distances(positions[falls], other[falls])
+        now[falls] = np.maximum(distance, now[falls])
         after.up_weight[positions] = now
         order = np.argsort(key)
         weight = from_norm(now[order], after.metric)

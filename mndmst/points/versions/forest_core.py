@@ -4,12 +4,14 @@ import numpy as np
 
 from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
-from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
+from ..kernels.boruvka_steps import LAST_KEY, PointEdges
 from ..kernels.rooted_forest import (
+    PositionColumns,
     contract_certain,
-    mark_paths,
+    name_paths,
     spread_to_leaves,
     strip_leaves,
+    write_upward_edges,
 )
 from .followed_forest import FollowedForest
 
@@ -34,30 +36,25 @@ class ForestCore:
         self.flagged = np.zeros(size, np.bool_)
         self.flagged[flagged] = True
         ends = np.concatenate([flagged, further.a, further.b])
+        # By position: its index in `inside`, and later its component
+        name, inside = np.full(size, NO_POSITION), np.empty(size, np.uint32)
         if reach is None:
-            inside = np.zeros(size, np.bool_)
-            mark_paths(up, ends, inside)
-            self.inside = np.flatnonzero(inside)
-            self.least = np.full(len(self.inside), np.inf)
+            inside = inside[: name_paths(up, ends, name, inside)]
+            self.least = np.full(len(inside), np.inf)
         else:
-            inside, stays, least = after.radius >= 0, self.flagged.copy(), reach.copy()
+            left, stays, least = after.radius >= 0, self.flagged.copy(), reach.copy()
             stays[ends] = True
-            strip_leaves(up, up_weight, stays, inside, least)
-            self.inside = np.flatnonzero(inside)
-            self.least = least[self.inside]
-        name = np.empty(size, np.uint32)
-        name[self.inside] = np.arange(len(self.inside), dtype=np.uint32)
-        lower = self.inside[up[self.inside] != self.inside].astype(np.uint32)
-        self.lower = lower
-        upper = up[lower]
-        tree = PointEdges(
-            name[lower],
-            name[upper],
-            up_weight[lower],
-            edge_keys(after.row[lower], after.row[upper]),
-        )
+            strip_leaves(up, up_weight, stays, left, least)
+            inside = np.flatnonzero(left).astype(np.uint32)
+            name[inside] = np.arange(len(inside), dtype=np.uint32)
+            self.least = least[inside]
+        self.name, self.inside = name, inside
+        tree, lower = PointEdges.empty(len(inside)), np.empty_like(inside)
+        columns = PositionColumns(after.row, after.radius, up, up_weight)
+        count = write_upward_edges(columns, inside, name, lower, tree)
+        self.lower = lower[:count]
         named = further._replace(a=name[further.a], b=name[further.b])
-        self.edges = PointEdges.concatenate([tree, named])
+        self.edges = PointEdges.concatenate([tree.take(slice(count)), named])
 
     def contract(self, lower_bound: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the component of each position, and the number of components.
@@ -72,7 +69,7 @@ class ForestCore:
             self.edges, self.flagged[inside], self.least, component, bound, self.kept
         )
         lower_bound[inside] = bound
-        vertex = np.full(len(self.flagged), NO_POSITION)
+        vertex = self.name
         vertex[inside] = component
         if count > 1:
             after.team.run(

@@ -18,6 +18,7 @@ from ..kernels.changed_points import (
     Reach,
     TreeVertices,
     copy_coordinates,
+    find_leaf_reach,
     find_node_components,
     find_node_reach,
     improve_first_edges,
@@ -36,6 +37,7 @@ FURTHER = 6
 # Least searches of a thread, from single points or groups of them.
 SEARCHES = 64
 COPIED = 1 << 12  # least points whose coordinates a thread copies
+LEAVES = 1 << 10  # least leaves that a thread goes through
 # Edges that walks list, per point and at least.
 MOST_LISTED, LEAST_LISTED = 512, 1 << 16
 
@@ -363,10 +365,8 @@ class TreePart:
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> PointPairs | None:
         """See `PointPart`."""
-        of_node = np.empty(len(self.tree.left))
-        find_node_reach(self.packed, reach, of_node)
         ranges = threads.ranges(len(points), SEARCHES)
-        reaching = (self.packed, Reach(reach, of_node), points)
+        reaching = (self.packed, self._reach(reach, threads), points)
         pairs = [PointPairs.empty(most) for _ in ranges]
         calls = [
             (*reaching, *at, *found) for at, found in zip(ranges, pairs, strict=True)
@@ -386,9 +386,7 @@ class TreePart:
         `cores` and `rows` are by position. None if the walks visit more than
         `most_nodes` nodes a point.
         """
-        of_node = np.empty(len(self.tree.left))
-        find_node_reach(self.packed, cores, of_node)
-        reach = Reach(cores, of_node)
+        reach = self._reach(cores, threads)
         ranges = threads.ranges(len(near.row), SEARCHES)
         most = max(LEAST_LISTED, MOST_LISTED * len(near.row))
         pairs = [PointPairs.empty(most) for _ in ranges]
@@ -397,6 +395,14 @@ class TreePart:
             for at, found in zip(ranges, pairs, strict=True)
         ]
         return _joined(pairs, threads.map(list_open_edges, calls), most)
+
+    def _reach(self, of_position: np.ndarray, threads: Threads) -> Reach:
+        """Return the reach of positions, and of the nodes."""
+        reach = Reach(of_position, np.empty(len(self.tree.left)))
+        ranges = each_range(threads.bounds(len(self.tree.leaves), LEAVES))
+        threads.run(find_leaf_reach, self.packed, of_position, reach.of_node, *ranges)
+        find_node_reach(self.packed, reach.of_node)
+        return reach
 
     def for_rounds(
         self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
