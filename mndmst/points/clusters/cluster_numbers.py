@@ -182,6 +182,9 @@ def _changes(
     heir: np.ndarray, source: np.ndarray
 ) -> Iterator[tuple[EventKind, list[int], list[int]]]:
     """Yield the kind of each change, and the labels of its old and new clusters."""
+    kept = _kept(heir, source)
+    if len(kept) == len(heir) == len(source):
+        return  # all clusters go on
     old, new = np.flatnonzero(heir >= 0), np.flatnonzero(source >= 0)
     gone = np.column_stack([old, heir[old]])
     came = np.column_stack([source[new], new])
@@ -199,7 +202,6 @@ def _changes(
         yield "split", [one], found
     for one, found in before.items():
         yield "merged", found, [one]
-    kept = _kept(heir, source)
     ended, began = np.ones(len(heir), bool), np.ones(len(source), bool)
     for changed in (splits, merges, np.column_stack([source[kept], kept])):
         ended[changed[:, 0]] = False

@@ -595,6 +595,8 @@ class _ForestChange:
         """
         before, after, up = self.before, self.after, self.before.up[lost]
         self.gone_key = edge_keys(before.row[lost], before.row[up])
+        if not len(lost):
+            return PointEdges.empty(0)
         inside = self.is_gone[lost] & self.is_gone[up]
         ends, index = np.unique(np.append(lost, up), return_inverse=True)
         one, other = np.split(index.astype(np.int64), 2)
