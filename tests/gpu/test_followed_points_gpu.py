@@ -138,10 +138,13 @@ def test_a_point_far_away_changes_the_scale_of_all():
     follow(version, [([0, 5, 699], points[:2] + 2.0**30), ([], points[:3])])
 
 
-def test_columns_in_groups(monkeypatch):
-    from mndmst.points.cuda import device_products
+@pytest.mark.parametrize("together", [1, 1 << 29])
+def test_columns_in_groups(monkeypatch, together):
+    """Those of one launch, or all, are in the order of their bounds."""
+    from mndmst.points.cuda import device_products, resident_points
     from mndmst.points.devices import column_groups
 
+    monkeypatch.setattr(resident_points, "TOGETHER", together)
     monkeypatch.setattr(device_products, "FEWEST_GROUPED", 0)
     monkeypatch.setattr(column_groups, "FEWEST", 32)
     monkeypatch.setattr(device_products, "FIRST", 64)

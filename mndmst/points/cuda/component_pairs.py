@@ -46,7 +46,7 @@ class OrderedPoints:
             "component": products.upload(order.component),
             "cores": products.upload(cores),
         }
-        self._factors = products.factors_of(points, self.side["positions"])
+        self._factors = products.factors_at(points.factors, self.side["positions"])
         self._heaviest = float(cores.max()) * products.frame.factor
 
     def width(self) -> float:

@@ -86,12 +86,12 @@ BLOCK, WARP, WARPS = 256, 32, 64
 PIECE_BYTES = 16  # of factors, copied by one thread
 MULTIPLYING = (
     "filter_near", "filter_leaving", "bound_pairs", "choose_tiles", "list_pairs",
-    "list_within",
+    "choose_within", "list_within",
 )  # fmt: skip
 FACTORING = (
     "find_centre", "find_extent", "round_points", "round_columns", "bound_columns",
     "offset_rows", "nearest_centres", "fill_floats", "gather_factors", "order_terms",
-    "reach_columns", "copy_points",
+    "reach_columns", "order_bounds", "copy_points",
 )  # fmt: skip
 SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
@@ -552,20 +552,20 @@ class DeviceProducts:
         self.run_factors("fill_floats", array.size, array, size, np.float32(number))
         return array
 
-    def factors_of(self, points: DevicePoints, positions: cupy.ndarray) -> cupy.ndarray:
-        """Return the factors at some positions, in their order."""
-        factors = cupy.empty((len(positions), points.factors.shape[1]), np.uint16)
-        count, pieces = len(positions), factors.shape[1] * 2 // PIECE_BYTES
+    def factors_at(self, factors: cupy.ndarray, rows: cupy.ndarray) -> cupy.ndarray:
+        """Return some rows of factors, in their order."""
+        chosen = cupy.empty((len(rows), factors.shape[1]), np.uint16)
+        count, pieces = len(rows), factors.shape[1] * 2 // PIECE_BYTES
         self.run_factors(
             "gather_factors",
             count * pieces,
-            points.factors,
-            positions,
+            factors,
+            rows,
             np.uint64(count),
             np.uint64(pieces),
-            factors,
+            chosen,
         )
-        return factors
+        return chosen
 
     def terms_of(
         self,
@@ -656,7 +656,7 @@ class DeviceProducts:
         first, last = int(rows.ascending[0]), int(rows.ascending[-1])
         if last - first + 1 == len(rows.ascending):
             return queries.factors[first : last + 1]
-        return self.factors_of(queries, rows.positions)
+        return self.factors_at(queries.factors, rows.positions)
 
     def lists_of(
         self, queries: DevicePoints, positions: np.ndarray

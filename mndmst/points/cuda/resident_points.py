@@ -1,15 +1,19 @@
 """Points on one CUDA device of which some are removed, searched by few others."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from threading import Lock
 
 import cupy
 import numpy as np
 
+from ...backends.cuda.kernels import order_of
 from ...backends.cuda.modules import struct_of
 from ..devices.point_products import PairColumns, PairRows, PairsWithin, PointArrays
 from .device_products import (
+    BLOCK,
     COLUMNS_OF_LAUNCH,
+    GROUPED,
     MULTIPLIERS,
     THREADS,
     Columns,
@@ -18,11 +22,40 @@ from .device_products import (
 )
 
 CAPACITY = 1 << 22  # fewest pairs of a list
+TOGETHER = 1 << 29  # bytes of factors of the columns of a launch
+TILE_ROWS = 128  # as in point_multiply.cu; a tile has BLOCK columns
 WANTED = np.dtype([(n, np.uint64) for n in PairColumns._fields])
+BOUNDS = ("plain", "reaching", "component", "least")
 WITHIN = np.dtype(
-    [(n, np.uint64) for n in ("plain", "reaching", "component", "least")]
+    [(n, np.uint64) for n in BOUNDS]
     + [(n, np.uint64) for n in ("rows", "positions", "count", "capacity")]
 )
+KEYED = np.dtype([(n, np.uint64) for n in (*BOUNDS, "key")])
+
+
+@dataclass
+class OrderedColumns:
+    """Columns by group, those of a group by the least bound of a wanted pair."""
+
+    column: cupy.ndarray  # uint32: the column before
+    position: cupy.ndarray  # uint32
+    group: cupy.ndarray  # uint32, by GROUPED columns
+    bounds: dict[str, cupy.ndarray]  # BOUNDS of pairs with them
+    least: cupy.ndarray  # float32, by BLOCK columns: the least bound
+
+    def launches(self, nbytes: int) -> Iterator[tuple[slice, slice, slice]]:
+        """Yield the columns of each launch, and where their groups and tiles are.
+
+        The factors of a column have `nbytes` bytes.
+        """
+        count, most = len(self.column), max(1, TOGETHER // nbytes // BLOCK) * BLOCK
+        for begin in range(0, count, most):
+            end = min(begin + most, count)
+            yield (
+                slice(begin, end),
+                slice(begin // GROUPED, None),
+                slice(begin // BLOCK, -(-end // BLOCK)),
+            )
 
 
 class CudaResidentPoints:
@@ -105,6 +138,7 @@ class CudaResidentPoints:
             "reaching": cupy.empty(count, np.float32),
             "component": cupy.empty(count, np.uint32),
             "least": cupy.empty(count),
+            "key": cupy.empty(count, np.uint64),
         }
         products.run_factors(
             "reach_columns",
@@ -113,48 +147,98 @@ class CudaResidentPoints:
             columns.arrays["half"],
             struct_of(WANTED, uploaded),
             np.float64(products.frame.factor**2),
-            struct_of(WITHIN, within),
+            struct_of(KEYED, within),
         )
         return within
 
+    def _ordered(self, columns: Columns, wanted: PairColumns) -> OrderedColumns:
+        """Return the columns with the bounds of pairs with them."""
+        products, count = self._products, len(columns.factors)
+        within = self._bounded(columns, wanted)
+        ordered = OrderedColumns(
+            cupy.empty(count, np.uint32),
+            cupy.empty(count, np.uint32),
+            cupy.zeros(count // GROUPED + MULTIPLIERS // GROUPED + 1, np.uint32),
+            {name: cupy.empty_like(within[name]) for name in BOUNDS},
+            cupy.empty(-(-count // BLOCK), np.float32),
+        )
+        products.run_factors(
+            "order_bounds",
+            count,
+            columns.order,
+            struct_of(KEYED, within),
+            order_of(within["key"]),
+            struct_of(WITHIN, ordered.bounds),
+            ordered.position,
+            ordered.group,
+            ordered.column,
+            ordered.least,
+        )
+        return ordered
+
     def pairs_within(self, rows: PairRows, columns: PairColumns) -> PairsWithin | None:
-        """See `ResidentPoints.pairs_within`."""
-        products, count = self._products, len(rows.points)
+        """See `ResidentPoints.pairs_within`.
+
+        Rows are in the order of their bounds, and the columns of a group, too, so most
+        tiles of which no pair is wanted are together, and are not multiplied.
+        """
+        products = self._products
         bound = np.where(rows.bound < 0, np.nan, rows.bound)
+        order = np.argsort(-rows.bound).astype(np.uint32)
         with np.errstate(over="ignore"):
-            limits = bound * bound * (1 + 1e-15) + 1e-322
+            limits = bound[order] ** 2 * (1 + 1e-15) + 1e-322
+            bounds = np.maximum(rows.bound[order[::TILE_ROWS]], 0).astype(np.float32)
         with self._lock, products.current():
             queries = self._queries(rows.points)
             made = products.columns_for(self._listed)
-            lists = products.lists_of(queries, np.arange(count, dtype=np.uint32))
+            lists = products.lists_of(queries, order)
             products.limit(queries, lists, limits)
-            component, weights = map(products.upload, (rows.component, bound))
-            lists.set(component=component, weights=weights)
+            component = products.upload(rows.component)
+            lists.set(component=component, weights=products.upload(bound[order]))
             capacity = max(CAPACITY, products.count)
-            within = self._bounded(made, columns) | {
+            pairs = {
                 "rows": cupy.empty(capacity, np.uint32),
                 "positions": cupy.empty(capacity, np.uint32),
                 "count": cupy.zeros(1, np.uint32),
             }
-            products.kernel("list_within", queries.arrays)(
-                (products.processors,),
-                (MULTIPLIERS,),
-                (
-                    queries.factors,
-                    made.factors,
-                    np.int32(count),
-                    np.int32(len(made.factors)),
-                    np.int32(products.width),
-                    made.struct,
-                    lists.struct,
-                    struct_of(WITHIN, within, capacity=capacity),
-                ),
-                shared_mem=products.shared_bytes,
-            )
-            listed = int(within["count"].get()[0])
+            factors = products.factors_at(queries.factors, lists.positions)
+            upper = products.upload(np.nextafter(bounds, np.float32(np.inf)))
+            ordered = self._ordered(made, columns)
+            for some, groups, tiles in ordered.launches(2 * made.factors.shape[1]):
+                taken = products.factors_at(made.factors, ordered.column[some])
+                sizes = np.int32(len(factors)), np.int32(len(taken))
+                chosen = cupy.empty(len(upper) * len(ordered.least[tiles]), np.uint32)
+                count = cupy.zeros(1, np.uint32)
+                products.kernel("choose_within", queries.arrays)(
+                    (-(-len(chosen) // MULTIPLIERS),),
+                    (MULTIPLIERS,),
+                    (upper, ordered.least[tiles], *sizes, chosen, count),
+                )
+                of_columns = {
+                    "position": ordered.position[some],
+                    "group": ordered.group[groups],
+                }
+                within = {name: x[some] for name, x in ordered.bounds.items()} | pairs
+                products.kernel("list_within", queries.arrays)(
+                    (products.processors,),
+                    (MULTIPLIERS,),
+                    (
+                        factors,
+                        taken,
+                        *sizes,
+                        np.int32(products.width),
+                        struct_of(COLUMNS_OF_LAUNCH, of_columns),
+                        lists.struct,
+                        struct_of(WITHIN, within, capacity=capacity),
+                        chosen,
+                        count,
+                    ),
+                    shared_mem=products.shared_bytes,
+                )
+            listed = int(pairs["count"].get()[0])
             if listed > capacity:
                 return None
-            row, position = within["rows"][:listed], within["positions"][:listed]
+            row, position = pairs["rows"][:listed], pairs["positions"][:listed]
             square = self._squares(queries.arrays, row, position)
             return PairsWithin(*map(products.download, (row, position, square)))
 

@@ -231,6 +231,7 @@ struct Within {
   float* reaching;  // and by that for the distance 0, for the reach of the column
   u32* component;
   double* least;
+  u64* key;  // the group, and the bits of the least bound within which a pair is wanted
 };
 
 // Write the bounds of pairs with columns.
@@ -239,11 +240,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                   double unit, const Within* within) {
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
   if (i >= columns->count) return;
-  u32 position = columns->position[i];
+  u32 position = columns->position[i], component = 0;
   float plain = NOT_A_NUMBER, reaching = NOT_A_NUMBER;
+  double least = INFINITE, first = INFINITE;
   if (position != NO_POSITION) {
-    u32 vertex = wanted->vertex[position], component = wanted->of_vertex[vertex];
-    double least = fmax(wanted->least[position], wanted->least_of_vertex[vertex]);
+    u32 vertex = wanted->vertex[position];
+    component = wanted->of_vertex[vertex];
+    least = first = fmax(wanted->least[position], wanted->least_of_vertex[vertex]);
     double reach = wanted->reach[component];
     if (least < INFINITE) plain = half[i];
     if (least < INFINITE && least <= reach) {
@@ -251,10 +254,35 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       // rounds this part of the threshold, too.
       double square = fmin(reach * reach * (1 + 1e-15) + 1e-322, LARGEST);
       reaching = __double2float_rd(half[i] - square * unit / 2 * (1 + ROUNDINGS));
+      first = 0;
     }
-    within->component[i] = component, within->least[i] = least;
   }
+  within->component[i] = component, within->least[i] = least;
   within->plain[i] = plain, within->reaching[i] = reaching;
+  u32 bits = __float_as_uint(fmaxf(__double2float_rd(first), 0.0f));
+  within->key[i] = (u64)columns->group[i / GROUPED] << 32 | bits;
+}
+
+// Write the bounds of columns in the order of their keys, and the least bound of each
+// BLOCK of them, which are the columns of a tile.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    order_bounds(const Columns* columns, const Within* within, const long long* order,
+                 const Within* to, u32* position, u32* group, u32* column,
+                 float* least) {
+  __shared__ u32 first;
+  u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
+  if (threadIdx.x == 0) first = ~0u;
+  __syncthreads();
+  if (i < columns->count) {
+    u64 from = order[i];
+    to->plain[i] = within->plain[from], to->reaching[i] = within->reaching[from];
+    to->component[i] = within->component[from], to->least[i] = within->least[from];
+    position[i] = columns->position[from], column[i] = from;
+    if (i % GROUPED == 0) group[i / GROUPED] = columns->group[from / GROUPED];
+    atomicMin(&first, (u32)within->key[from]);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) least[blockIdx.x] = __uint_as_float(first);
 }
 
 // Return half of the squared distance of a point from a centre; lanes return the same.

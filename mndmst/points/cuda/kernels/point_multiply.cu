@@ -360,18 +360,33 @@ struct PairsInReach {
         if (*(volatile u32*)w.count > w.capacity) return;
         u32 slot = atomicAdd(w.count, 1u);
         if (slot < w.capacity)
-          w.rows[slot] = r, w.positions[slot] = columns.position[c];
+          w.rows[slot] = rows.positions[r], w.positions[slot] = columns.position[c];
       }
     }
   }
 };
 
+// List the tiles with a row whose bound is at least that of a column. `bounds` has the
+// largest one of each tile of rows, `least` the smallest one of each tile of columns.
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS)
+    choose_within(const float* bounds, const float* least, int row_count,
+                  int column_count, u32* tiles, u32* tile_count) {
+  u32 row_tiles = (row_count + ROWS - 1) / ROWS;
+  u32 column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
+  u32 tile = blockIdx.x * blockDim.x + threadIdx.x;
+  if (tile >= row_tiles * column_tiles) return;
+  int row, column;
+  locate(tile, row_tiles, column_tiles, row, column);
+  if (least[column] <= bounds[row]) tiles[atomicAdd(tile_count, 1u)] = tile;
+}
+
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     list_within(const u16* row_factors, const u16* factors, int row_count,
                 int column_count, int width, const Columns* columns, const Rows* rows,
-                const Within* within) {
+                const Within* within, const u32* tiles, const u32* tile_count) {
   PairsInReach pairs = {columns, rows, within};
-  multiply_tiles(row_factors, factors, row_count, column_count, width, pairs);
+  multiply_tiles(row_factors, factors, row_count, column_count, width, pairs, tiles,
+                 *tile_count);
 }
 
 // ---------------------------------------------------------------- pairs of components
