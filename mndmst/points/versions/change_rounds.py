@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.threads import each_range
+from ...native.call_columns import ArrayPieces
 from ..kernels.boruvka_steps import (
     PointEdges,
     begin_round,
@@ -63,10 +65,12 @@ class ChangeRounds:
             np.empty(groups),
             np.full(count, -np.inf),
         )
-        self.ranges = self.after.team.ranges(groups, GROUPS)
-        self.after.team.map(
-            find_group_vertices, [(self.points, *groups) for groups in self.ranges]
-        )
+        self.bounds = self.after.team.bounds(groups, GROUPS)
+        ranges = each_range(self.bounds)
+        self.after.team.run(find_group_vertices, self.points, *ranges)
+        # Of each range of groups; a list has one more entry than points
+        self.begins = group_begin[self.bounds] + np.arange(len(self.bounds))
+        self.lists = np.empty((2, self.begins[-1]), np.uint32)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
         self.searches = [
@@ -119,17 +123,18 @@ class ChangeRounds:
         """
         points, bound = self.points, np.empty(len(self.of_vertex))
         raise_bounds(self.old, self.of_vertex, weight, points.of_vertex, bound)
-        of_round = points._replace(of_vertex=bound), self.of_vertex, weight
-        lists = [
-            np.empty((2, points.begin[end] - points.begin[begin] + 1), np.uint32)
-            for begin, end in self.ranges
+        counts = self.after.team.run(
+            list_uncertain_points,
+            points._replace(of_vertex=bound),
+            self.of_vertex,
+            weight,
+            *each_range(self.bounds),
+            *(ArrayPieces.of(own, self.begins) for own in self.lists),
+        )
+        found = [
+            self.lists[:, begin : begin + count]
+            for begin, count in zip(self.begins[:-1], counts, strict=True)
         ]
-        calls = [
-            (*of_round, *groups, *own)
-            for groups, own in zip(self.ranges, lists, strict=True)
-        ]
-        counts = self.after.team.map(list_uncertain_points, calls)
-        found = [own[:, :count] for own, count in zip(lists, counts, strict=True)]
         queries, groups = np.concatenate(found, axis=1)
         return queries, groups
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -65,6 +66,7 @@ class DevicePart:
     resident: ResidentPoints
     each: np.ndarray  # uint32, on the device: all positions
     least: np.ndarray  # float64: infinite for removed points, else 0
+    present: np.ndarray  # `least` on the device
 
     @classmethod
     def first(
@@ -80,7 +82,8 @@ class DevicePart:
         with _refusals():
             resident = searches_on(kind).make_resident_points(arrays, listed)
             each = resident.upload(np.arange(len(point), dtype=np.uint32))
-        return cls(metric, listed, resident, each, np.zeros(len(point))), point
+            present = resident.upload(least := np.zeros(len(point)))
+        return cls(metric, listed, resident, each, least, present), point
 
     @property
     def size(self) -> int:
@@ -119,7 +122,8 @@ class DevicePart:
         """See `PointPart`. Rows keep their order, so ties on the device stay."""
         least = self.least.copy()
         least[removed] = np.inf
-        return replace(self, least=least)
+        with _refusals():
+            return replace(self, least=least, present=self.resident.upload(least))
 
     def empty_coordinates(self, count: int) -> np.ndarray:
         """See `PointPart`."""
@@ -162,25 +166,24 @@ class DevicePart:
         threads: Threads,
     ) -> None:
         """See `PointPart`."""
-        found, at = self.nearest_present(queries, distance.shape[1], self.least)
+        present = self.present
+        columns = PairColumns(self.each, present, self.each, present, present)
+        found, at = self.nearest_among(queries, distance.shape[1], columns)
         merge_nearer(distance, position, found, at + start)
 
-    def nearest_present(
-        self, queries: np.ndarray, k: int, least: np.ndarray
+    def nearest_among(
+        self, queries: np.ndarray, k: int, columns: PairColumns
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k nearest points of which `least` is finite."""
+        """Return the k nearest columns; see `ResidentPoints.nearest_to`."""
         with _refusals():
-            least = self.resident.upload(least)
-            columns = PairColumns(self.each, least, self.each, least, least)
             return self.resident.nearest_to(queries, columns, k)
 
     def reached(
         self, points: np.ndarray, reach: np.ndarray, most: int, threads: Threads
     ) -> PointPairs | None:
         """See `PointPart`."""
-        with _refusals():
-            least = self.resident.upload(self.least)
-        columns = PairColumns(self.each, least, self.each, least, reach)
+        present = self.present
+        columns = PairColumns(self.each, present, self.each, present, reach)
         no_bound = np.full(len(points), -1.0)
         rows = PairRows(points, no_bound, np.full(len(points), NO_POSITION))
         found = [(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))]
@@ -224,7 +227,7 @@ class DevicePart:
         lower_bound = np.maximum(lower_bound, cores)
         with _refusals():
             uploaded = map(self.resident.upload, (vertex, cores, lower_bound))
-            return DeviceRounds(self, *uploaded)
+            return DeviceRounds(self, vertex, *uploaded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +238,7 @@ class DeviceRounds:
     """
 
     part: DevicePart
+    on_host: np.ndarray  # uint32: the vertices
     vertex: np.ndarray  # uint32
     # float64: lower bounds of edges to new points, and to others; infinite for removed
     # points
@@ -266,9 +270,9 @@ class DeviceRounds:
         self._bound_components(vertices, first, threads)
         unbounded = np.flatnonzero(first.weight[component] == np.inf)
         if len(unbounded):
-            square, position = part.nearest_present(
-                sources.points, part.listed, part.least
-            )
+            every = np.ones(len(vertices.of_vertex), np.bool_)
+            columns = self._columns(vertices.of_vertex, every)
+            square, position = part.nearest_among(sources.points, part.listed, columns)
             square, position = square[unbounded], position[unbounded]
             present = position != NO_POSITION
             source = np.repeat(unbounded, present.sum(axis=1))
@@ -286,6 +290,16 @@ class DeviceRounds:
         for some, pairs in part.pairs(len(component), wanted):
             offer(some.start + pairs.row, pairs.position, pairs.square)
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The number of present points of each vertex."""
+        return np.bincount(self.on_host, self.part.least == 0)
+
+    def _columns(self, of_vertex: np.ndarray, wanted: np.ndarray) -> PairColumns:
+        """Return columns of which the present points of wanted vertices are found."""
+        least, none = np.where(wanted, 0.0, np.inf), np.full(len(of_vertex), -1.0)
+        return PairColumns(self.vertex, self.cores, of_vertex, least, none)
+
     def _bound_components(
         self, vertices: PartVertices, first: PointEdges, threads: Threads
     ) -> None:
@@ -296,26 +310,30 @@ class DeviceRounds:
         """
         if not (first.weight == np.inf).any():
             return
-        part, component = self.part, vertices.of_vertex[vertices.vertex]
-        is_present = part.least == 0
-        sizes = np.bincount(component[is_present], minlength=len(first.weight))
+        part, of_vertex, vertex = self.part, vertices.of_vertex, vertices.vertex
+        points = np.zeros(len(of_vertex))
+        points[: len(self.sizes)] = self.sizes
+        count = len(first.weight)
+        sizes = np.bincount(of_vertex, points, minlength=count).astype(np.int64)
         is_largest = np.arange(len(sizes)) == np.argmax(sizes)
         for some in (~is_largest, is_largest):
             chosen = some & (sizes > 0) & (first.weight == np.inf)
             if not chosen.any():
                 continue
-            inside = chosen[component]
-            position = np.flatnonzero(inside & is_present).astype(np.uint32)
-            position = position[np.argsort(component[position], kind="stable")]
+            inside = chosen[of_vertex]
+            position = np.flatnonzero(inside[vertex] & (part.least == 0))
+            position = position.astype(np.uint32)
             each = max(1, BOUNDING // np.count_nonzero(chosen))
+            if np.count_nonzero(chosen) > 1:
+                order = np.argsort(of_vertex[vertex[position]], kind="stable")
+                position = position[order]
             rank = np.arange(len(position)) - np.repeat(
                 np.cumsum(sizes[chosen]) - sizes[chosen], sizes[chosen]
             )
             position = position[rank < each]
-            points = part.empty_coordinates(len(position))
-            part.copy_coordinates(0, position, points, threads)
-            least = np.where(inside, np.inf, part.least)
-            found = part.nearest_present(points, 1, least)
+            queries = part.empty_coordinates(len(position))
+            part.copy_coordinates(0, position, queries, threads)
+            found = part.nearest_among(queries, 1, self._columns(of_vertex, ~inside))
             square, near = (column[:, 0] for column in found)
             is_found = near != NO_POSITION
             a, b = position[is_found], near[is_found]

@@ -35,8 +35,9 @@ import numpy as np
 from ...api.forest import Forest, one_tree_labels
 from ...kernels.kruskal import component_labels
 from ...kernels.threads import each_range
+from ...native.call_columns import ArrayPieces
 from ..devices.point_products import NO_POSITION
-from ..kernels.boruvka_steps import PointEdges, edge_keys
+from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
 from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
 from ..kernels.norms import LARGEST
@@ -79,6 +80,7 @@ PART_RATIO = 4
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
 COMMON, SAMPLED = 0.999, 1 << 13
+LOOKED_AT = 16  # edges among which one of several that follow each other stays
 # Nodes of a tree that a walk visits, on average, before a fresh search is faster.
 MOST_NODES = 1 << 13
 
@@ -287,15 +289,14 @@ class _ForestChange:
         """Return the old positions whose upward edges are lost, and may be raised."""
         before, team = self.before, self.before.team
         touched = self.is_gone | is_affected if before.min_samples else self.is_gone
-        ranges = team.ranges(len(touched))
-        lists = [np.empty(end - begin + 1, np.uint32) for begin, end in ranges]
-        calls = [
-            (before.up, touched, *at, vertices)
-            for at, vertices in zip(ranges, lists, strict=True)
-        ]
-        counts = team.map(list_edges_at, calls)
-        found = [column[:n] for column, n in zip(lists, counts, strict=True)]
-        vertices = np.concatenate(found)
+        bounds = team.bounds(len(touched))
+        begins = bounds + np.arange(len(bounds))  # a list has one more entry
+        lists = np.empty(begins[-1], np.uint32)
+        pieces = ArrayPieces.of(lists, begins)
+        ranges = each_range(bounds)
+        counts = team.run(list_edges_at, before.up, touched, *ranges, pieces)
+        ends = zip(begins[:-1], begins[:-1] + counts, strict=True)
+        vertices = np.concatenate([lists[begin:end] for begin, end in ends])
         gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
         return vertices[gone], vertices[~gone]
 
@@ -451,10 +452,14 @@ class _ForestChange:
         starts = [(0, 0, 0, 0)]
         for begin in team.bounds(len(before.src))[1:-1].tolist():
             # The first edge of a range stays, so new edges precede it or follow it
-            ends = slice(begin, begin + len(gone) + 1)
-            src, dst = (e[ends].astype(np.uint32) for e in (before.src, before.dst))
-            key = edge_keys(src, dst)
-            index = np.flatnonzero(~np.isin(key, gone))[:1]
+            for most in (LOOKED_AT, len(gone) + 1):
+                ends = slice(begin, begin + most)
+                src, dst = (e[ends].astype(np.uint32) for e in (before.src, before.dst))
+                key = edge_keys(src, dst)
+                goes = np.append(gone, LAST_KEY)[np.searchsorted(gone, key)] == key
+                index = np.flatnonzero(~goes)[:1]
+                if len(index):
+                    break
             if len(index):
                 listed = gone, changed.key, new_after
                 at = [np.searchsorted(keys, key[index]) for keys in listed]

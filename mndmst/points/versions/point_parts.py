@@ -447,7 +447,9 @@ def merge_nearer(
 
     Rows ascend. `at` has the positions of the found points.
     """
-    nearer = np.flatnonzero(found[:, 0] < distance[:, -1])
+    precede = found[:, -1] < distance[:, 0]
+    nearer = np.flatnonzero((found[:, 0] < distance[:, -1]) & ~precede)
+    distance[precede], position[precede] = found[precede], at[precede]
     both = np.hstack([distance[nearer], found[nearer]])
     chosen = np.argsort(both, axis=1, kind="stable")[:, : distance.shape[1]]
     distance[nearer] = np.take_along_axis(both, chosen, axis=1)

@@ -43,7 +43,8 @@ class AllPairs:
 
     def nearest_to(self, points, columns, k):
         squares = self._squares(points)
-        squares[:, columns.least == np.inf] = np.inf
+        least = np.maximum(columns.least, columns.least_of_vertex[columns.vertex])
+        squares[:, least == np.inf] = np.inf
         squares = np.pad(squares, ((0, 0), (0, k)), constant_values=np.inf)
         order = np.argsort(squares, axis=1, kind="stable")[:, :k].astype(np.uint32)
         squares = np.take_along_axis(squares, order, axis=1)
@@ -167,14 +168,14 @@ def test_components_without_an_edge_get_one_from_some_points(
 ):
     """Three far clusters lose the points between them."""
     monkeypatch.setattr(device_part, "BOUNDING", bounding)
-    counts, nearest = [], device_part.DevicePart.nearest_present
+    counts, nearest = [], device_part.DevicePart.nearest_among
 
-    def count(self, queries, k, least):
+    def count(self, queries, k, columns):
         if k == 1:
             counts.append(len(queries))
-        return nearest(self, queries, k, least)
+        return nearest(self, queries, k, columns)
 
-    monkeypatch.setattr(device_part.DevicePart, "nearest_present", count)
+    monkeypatch.setattr(device_part.DevicePart, "nearest_among", count)
     random = np.random.default_rng(8)
     far = np.eye(3, 6) * 90
     points = np.repeat([*far, far[:2].mean(0), far[1:].mean(0)], [250] * 3 + [4] * 2, 0)
