@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.intrinsics import copy_memory
+from ...kernels.intrinsics import add_atomic, copy_memory, lower_atomic
 from ...kernels.kruskal import unite
 from ...native.kernel import kernel
 from ..devices.point_products import NO_POSITION
@@ -34,6 +34,14 @@ class RowNumbers(NamedTuple):
     removed: np.ndarray  # uint64, ascending; at last one that is larger than all rows
     # uint32, by BLOCK rows: the number of removed rows before them
     earlier: np.ndarray
+
+
+class LeafColumns(NamedTuple):
+    """The edges of a rooted forest, and which vertices are not contracted."""
+
+    up: np.ndarray  # uint32
+    weight: np.ndarray  # uint64: the bits of float64
+    stays: np.ndarray  # bool
 
 
 class PositionColumns(NamedTuple):
@@ -204,29 +212,39 @@ def write_upward_edges(columns, vertices, name, lower, edges):
 
 
 @kernel
-def strip_leaves(up, up_weight, stays, inside, least):
+def count_children(up, children, begin, end):
+    """Count the vertices [begin, end) of a rooted forest in those above them."""
+    for vertex in range(begin, end):
+        above = up[vertex]
+        if above != vertex:
+            add_atomic(children, np.intp(above), np.int64(1))
+
+
+@kernel
+def strip_leaves(columns, is_leaf, children, inside, least, begin, end):
     """Contract leaves of a rooted forest along edges that no unlisted edge precedes.
 
     A vertex that does not stay, and of which only the edge towards the root is left, is
     contracted if that edge is lighter than its `least`, which its vertex above gets if
-    it is smaller. Makes `inside` False for contracted vertices.
+    it is smaller. Makes `inside` False for contracted vertices. Weights are bits.
+
+    Threads begin at the vertices [begin, end) without children, which `is_leaf` marks.
+    The thread that takes the last of the `children` of a vertex goes on with it.
     """
-    children = np.zeros(len(up), np.uint32)
-    for vertex in range(len(up)):
-        children[up[vertex]] += np.uint32(up[vertex] != vertex)
-    for start in range(len(up)):
-        vertex = np.uint32(start)
+    up, weight, stays = columns.up, columns.weight, columns.stays
+    for start in range(begin, end):
+        vertex, is_last = np.uint32(start), is_leaf[start]
         while (
-            inside[vertex]
+            is_last
+            and inside[vertex]
             and not stays[vertex]
-            and children[vertex] == 0
             and up[vertex] != vertex
-            and up_weight[vertex] < least[vertex]
+            and weight[vertex] < least[vertex]
         ):
             above = up[vertex]
             inside[vertex] = False
-            least[above] = min(least[above], least[vertex])
-            children[above] -= np.uint32(1)
+            lower_atomic(least, np.intp(above), least[vertex])
+            is_last = add_atomic(children, np.intp(above), np.int64(-1)) == 1
             vertex = above
 
 

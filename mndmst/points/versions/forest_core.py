@@ -6,8 +6,10 @@ from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import LAST_KEY, PointEdges
 from ..kernels.rooted_forest import (
+    LeafColumns,
     PositionColumns,
     contract_certain,
+    count_children,
     name_paths,
     spread_to_leaves,
     strip_leaves,
@@ -42,9 +44,9 @@ class ForestCore:
             inside = inside[: name_paths(up, ends, name, inside)]
             self.least = np.full(len(inside), np.inf)
         else:
-            left, stays, least = after.radius >= 0, self.flagged.copy(), reach.copy()
+            stays, least = self.flagged.copy(), np.maximum(reach, 0.0)
             stays[ends] = True
-            strip_leaves(up, up_weight, stays, left, least)
+            left = self._without_leaves(stays, least)
             inside = np.flatnonzero(left).astype(np.uint32)
             name[inside] = np.arange(len(inside), dtype=np.uint32)
             self.least = least[inside]
@@ -55,6 +57,17 @@ class ForestCore:
         self.lower = lower[:count]
         named = further._replace(a=name[further.a], b=name[further.b])
         self.edges = PointEdges.concatenate([tree.take(slice(count)), named])
+
+    def _without_leaves(self, stays: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """Return whether each position is left; see `strip_leaves`."""
+        after, team = self.after, self.after.team
+        left, children = after.radius >= 0, np.zeros(len(least), np.int64)
+        ranges = each_range(team.bounds(len(least)))
+        team.run(count_children, after.up, children, *ranges)
+        columns = LeafColumns(after.up, after.up_weight.view(np.uint64), stays)
+        is_leaf, bits = children == 0, least.view(np.uint64)
+        team.run(strip_leaves, columns, is_leaf, children, left, bits, *ranges)
+        return left
 
     def contract(self, lower_bound: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the component of each position, and the number of components.
