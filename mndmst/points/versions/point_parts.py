@@ -81,7 +81,10 @@ class RoundSearch(Protocol):
         first: PointEdges,
         threads: Threads,
     ) -> None:
-        """Replace first edges of components by earlier ones to points of the part."""
+        """Replace first edges of components by earlier ones to points of the part.
+
+        All searches with `both` have the same sources.
+        """
 
 
 class PointPart(Protocol):

@@ -4,6 +4,7 @@ A product of the few points that search with all points leaves few pairs to comp
 `search.product_search`. There is no structure but the points themselves.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..kernels.changed_products import (
 )
 from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, fill_lists
-from ..kernels.product_filter import Tile
+from ..kernels.product_filter import PairTile, Tile
 from ..metrics import METRICS, prepared
 from ..point_forest import neighbours_to_list
 from ..search.blas_threads import one_blas_thread
@@ -47,6 +48,10 @@ from .point_parts import (
 # The metrics whose points are searched as they are, but for divisors. Points of others
 # are searched as prepared, and each part has a copy of its own.
 DIVIDED = ("euclidean", "cosine")
+# Bytes of products that the rounds of a change keep: of 335 new points with 100,000.
+KEPT = 1 << 27
+# The tiles of some columns, which a search within these first edges needs.
+TilesOf = Callable[[np.ndarray, PointEdges, TileMemory], Iterator[PairTile]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +263,26 @@ class ProductPart:
 
     def for_rounds(
         self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
-    ) -> "ProductPart":
+    ) -> "ProductRounds":
         """See `PointPart`."""
-        return self
+        return ProductRounds(self)
+
+    def products(self, threads: Threads) -> HostProducts:
+        """Return the points as a search takes them."""
+        return HostProducts(self.exact, threads, self.rounded, self.equal)
+
+
+class ProductRounds:
+    """The search of a part's points in the rounds of one change; see `RoundSearch`.
+
+    Products with the points that search in all rounds are kept from round to round if
+    all of them take up to KEPT bytes.
+    """
+
+    def __init__(self, part: ProductPart) -> None:
+        """Search the points of a part."""
+        self.part = part
+        self.kept: dict[int, PairTile] = {}  # by the first of up to COLUMNS positions
 
     def improve_first_edges(
         self,
@@ -270,50 +292,36 @@ class ProductPart:
         threads: Threads,
     ) -> None:
         """See `RoundSearch`."""
-        sources, component, complete = search.sources, search.component, search.complete
+        part, component, complete = self.part, search.component, search.complete
         of_position = vertices.of_vertex[vertices.vertex]
         lower_bound = np.maximum(
             vertices.lower_bound, vertices.vertex_bound[vertices.vertex]
         )
-        lower_bound[np.isnan(self.rounded.bounds.half)] = np.inf
-        products = self.products(threads)
-        queries, rounded = products.queries(sources.points, sources.point)
+        lower_bound[np.isnan(part.rounded.bounds.half)] = np.inf
+        products = part.products(threads)
+        queries, rounded = products.queries(search.sources.points, search.sources.point)
 
-        def improve(columns: np.ndarray, within_own: bool) -> None:
-            """Compare the sources with columns, each thread with some of these.
-
-            Edges are within the bounds of the sources' components if `within_own`, else
-            within those of the columns'.
-            """
-            tiles = [
-                columns[begin : begin + COLUMNS]
-                for begin in range(0, len(columns), COLUMNS)
-            ]
+        def improve(columns: np.ndarray, tiles_of: TilesOf) -> None:
+            """Compare the sources with columns, each thread with some of these."""
+            cuts = range(COLUMNS, len(columns), COLUMNS)
+            blocks = np.split(columns, cuts) if len(columns) else []
             edges = [first]
             edges += [
-                PointEdges(*(c.copy() for c in first)) for _ in tiles[1 : threads.count]
+                PointEdges(*(c.copy() for c in first))
+                for _ in blocks[1 : threads.count]
             ]
-
-            remaining = iter(tiles)
+            remaining = iter(blocks)
 
             def compare(own: PointEdges) -> None:
                 memory = TileMemory(rounded.shape[1])
                 for some in remaining:
-                    if within_own:
-                        least = np.maximum(complete, lower_bound[some].min())
-                        is_within = least <= own.weight[component]
-                    else:
-                        is_within = complete <= own.weight[of_position[some]].max()
-                    rows = np.flatnonzero(is_within).astype(np.uint32)
-                    if len(rows) == 0:
-                        continue
-                    for tile in products.pair_tiles(rounded, rows, some, memory):
+                    for tile in tiles_of(some, own, memory):
                         improve_by_products(
                             tile,
                             queries,
-                            self.exact,
-                            self.rounded.bounds,
-                            sources,
+                            part.exact,
+                            part.rounded.bounds,
+                            search.sources,
                             vertices,
                             component,
                             own,
@@ -325,20 +333,52 @@ class ProductPart:
             for other in edges[1:]:
                 take_earlier_edges(first, other)
 
+        def within_own(
+            some: np.ndarray, own: PointEdges, memory: TileMemory
+        ) -> Iterator[PairTile]:
+            """Multiply sources of edges within the bounds of their own components."""
+            least = np.maximum(complete, lower_bound[some].min())
+            rows = np.flatnonzero(least <= own.weight[component]).astype(np.uint32)
+            if len(rows):
+                yield from products.pair_tiles(rounded, rows, some, memory)
+
+        def within_theirs(
+            some: np.ndarray, own: PointEdges, memory: TileMemory
+        ) -> Iterator[PairTile]:
+            """Multiply sources of edges within the bounds of the columns' ends."""
+            largest = own.weight[of_position[some]].max()
+            rows = np.flatnonzero(complete <= largest).astype(np.uint32)
+            if len(rows):
+                yield from products.pair_tiles(rounded, rows, some, memory)
+
+        def all_kept(
+            some: np.ndarray, own: PointEdges, memory: TileMemory
+        ) -> Iterator[PairTile]:
+            """Multiply all sources, once in all rounds."""
+            begin = int(some[0])
+            if begin not in self.kept:
+                product = rounded @ part.rounded.points[begin : begin + len(some)].T
+                rows = np.arange(len(rounded), dtype=np.uint32)
+                self.kept[begin] = PairTile(product, rows, some)
+            yield self.kept[begin]
+
         bound = first.weight[component]
         rows = complete <= bound
         within = lower_bound <= bound[rows].max(initial=-np.inf)
+        if search.both and 4 * len(rounded) * part.size <= KEPT:
+            within |= lower_bound <= first.weight[of_position]
+            begins = np.arange(0, len(within), COLUMNS)
+            needed = np.logical_or.reduceat(within, begins)
+            columns = np.arange(len(within), dtype=np.uint32)
+            improve(columns[np.repeat(needed, COLUMNS)[: len(within)]], all_kept)
+            return
         own = component[rows]
         if len(own) and own.min() == own.max():
             within &= of_position != own[0]
-        improve(np.flatnonzero(within).astype(np.uint32), within_own=True)
+        improve(np.flatnonzero(within).astype(np.uint32), within_own)
         if search.both:
             within = lower_bound <= first.weight[of_position]
-            improve(np.flatnonzero(within).astype(np.uint32), within_own=False)
-
-    def products(self, threads: Threads) -> HostProducts:
-        """Return the points as a search takes them."""
-        return HostProducts(self.exact, threads, self.rounded, self.equal)
+            improve(np.flatnonzero(within).astype(np.uint32), within_theirs)
 
 
 def _nearest_rows(exact: PointArrays, order: int, threads: Threads) -> np.ndarray:

@@ -17,6 +17,7 @@ from mndmst.points.versions import (
     followed_forest,
     forest_change,
     point_parts,
+    product_part,
 )
 from mndmst.points.versions.point_batch import IdSet, RowIds
 from mndmst.points.versions.point_parts import TreePart
@@ -490,6 +491,28 @@ def test_lists_of_neighbours_are_complete_after_each_batch(monkeypatch):
         row, entry = np.nonzero(listed)
         unlisted[row, rows[row, entry]] = np.inf
         assert (unlisted.min(axis=1) >= lists.complete[at] * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("kept", [0, product_part.KEPT])
+def test_rounds_keep_products_of_new_points_within_a_bound(monkeypatch, kept):
+    random = np.random.default_rng(8)
+    centres, made = random.normal(size=(40, 24)), []
+
+    def clusters(count):
+        noise = random.normal(0, 0.2, (count, 24))
+        return centres[random.integers(0, 40, count)] + noise
+
+    def for_rounds(part, *_):
+        made.append(product_part.ProductRounds(part))
+        return made[-1]
+
+    points = clusters(4000)  # more than the columns of a tile
+    version = PointVersion.first(points, ForestRule("euclidean", 3, search="product"))
+    monkeypatch.setattr(product_part, "KEPT", kept)
+    monkeypatch.setattr(ProductPart, "for_rounds", for_rounds)
+    batch = random.choice(4000, 20, replace=False), clusters(20)
+    follows_all(version, [batch], monkeypatch)
+    assert [len(rounds.kept) for rounds in made] == ([2, 1] if kept else [0, 0])
 
 
 def test_products_search_neighbours_of_new_outliers_alone(monkeypatch):
