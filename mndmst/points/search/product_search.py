@@ -653,7 +653,7 @@ class HostProducts:
         rounded: np.ndarray,
         rows: np.ndarray,
         columns: np.ndarray,
-        memory: "TileMemory",
+        memory: TileMemory,
     ) -> Iterator[PairTile]:
         """Multiply some rounded points, named by `rows`, with those at `columns`.
 

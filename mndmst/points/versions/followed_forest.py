@@ -8,6 +8,8 @@ import numpy as np
 
 from ...host.cores import core_count
 from ...kernels.threads import Threads, each_range
+from ...native.call_columns import ArrayPieces
+from ...native.kernel import Kernel
 from ...native.precompile import compile_for
 from ..coordinates import point_coordinates
 from ..devices.point_products import NO_POSITION
@@ -90,18 +92,24 @@ class FollowedForest:
         """Return the positions (uint32) of some of `count` rows."""
         wanted = np.zeros(count, np.bool_)
         wanted[rows] = True
-        ranges = self.team.ranges(len(self.row))
-        lists = [np.empty(end - begin + 1, np.uint32) for begin, end in ranges]
-        calls = [
-            (self.row, self.radius, wanted, *at, positions)
-            for at, positions in zip(ranges, lists, strict=True)
-        ]
-        counts = self.team.map(list_positions, calls)
-        found = [column[:n] for column, n in zip(lists, counts, strict=True)]
-        positions = np.concatenate(found)
+        positions = self.listed(list_positions, self.row, self.radius, wanted)
         by_row = np.empty(count, np.uint32)  # written and read at these rows alone
         by_row[self.row[positions]] = positions
         return by_row[rows]
+
+    def listed(self, kernel: Kernel, *columns: np.ndarray) -> np.ndarray:
+        """Return the positions (uint32, ascending) that calls of a kernel list.
+
+        A call takes the columns, which are by position, and a range of positions. It
+        writes its list to an array that has one more entry, and returns the length.
+        """
+        bounds = self.team.bounds(len(self.row))
+        begins = bounds + np.arange(len(bounds))
+        lists = np.empty(begins[-1], np.uint32)
+        pieces = ArrayPieces.of(lists, begins)
+        counts = self.team.run(kernel, *columns, *each_range(bounds), pieces)
+        ends = zip(begins[:-1], begins[:-1] + counts, strict=True)
+        return np.concatenate([lists[begin:end] for begin, end in ends])
 
     @property
     def on_device(self) -> bool:

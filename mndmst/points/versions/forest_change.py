@@ -35,7 +35,6 @@ import numpy as np
 from ...api.forest import Forest, one_tree_labels
 from ...kernels.kruskal import component_labels
 from ...kernels.threads import each_range
-from ...native.call_columns import ArrayPieces
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
 from ..kernels.kd_tree import LEAF
@@ -287,16 +286,9 @@ class _ForestChange:
 
     def _edges_at(self, is_affected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the old positions whose upward edges are lost, and may be raised."""
-        before, team = self.before, self.before.team
+        before = self.before
         touched = self.is_gone | is_affected if before.min_samples else self.is_gone
-        bounds = team.bounds(len(touched))
-        begins = bounds + np.arange(len(bounds))  # a list has one more entry
-        lists = np.empty(begins[-1], np.uint32)
-        pieces = ArrayPieces.of(lists, begins)
-        ranges = each_range(bounds)
-        counts = team.run(list_edges_at, before.up, touched, *ranges, pieces)
-        ends = zip(begins[:-1], begins[:-1] + counts, strict=True)
-        vertices = np.concatenate([lists[begin:end] for begin, end in ends])
+        vertices = before.listed(list_edges_at, before.up, touched)
         gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
         return vertices[gone], vertices[~gone]
 

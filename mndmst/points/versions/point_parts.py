@@ -4,7 +4,8 @@ A batch adds a part for its new points. Other parts stay as they are, but for re
 points, unless they are built anew with them; see `FollowedForest`.
 """
 
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -430,17 +431,26 @@ class TreePart:
             vertices.cores,
         )
         find_node_components(self.packed, vertices.of_group, of_tree)
-        # Each thread has first edges of its own
-        bounds = threads.bounds(len(starts) - 1, SEARCHES)
-        edges = [first]
-        edges += [PointEdges(*(c.copy() for c in first)) for _ in bounds[2:]]
-        calls = [
-            (self.packed, of_tree, sources, starts[begin : end + 1], component, own)
-            for (begin, end), own in zip(pairwise(bounds), edges, strict=True)
-        ]
-        threads.map(improve_first_edges, calls)
-        for own in edges[1:]:
-            take_earlier_edges(first, own)
+        ranges = threads.ranges(len(starts) - 1, SEARCHES)
+        with first_edges_each(first, len(ranges)) as edges:
+            calls = [
+                (self.packed, of_tree, sources, starts[begin : end + 1], component, own)
+                for (begin, end), own in zip(ranges, edges, strict=True)
+            ]
+            threads.map(improve_first_edges, calls)
+
+
+@contextmanager
+def first_edges_each(first: PointEdges, count: int) -> Iterator[list[PointEdges]]:
+    """Yield first edges for each of `count` threads, and take the earliest of all.
+
+    They are `first` and copies of it.
+    """
+    edges = [first]
+    edges += [PointEdges(*(column.copy() for column in first)) for _ in range(1, count)]
+    yield edges
+    for own in edges[1:]:
+        take_earlier_edges(first, own)
 
 
 def merge_nearer(

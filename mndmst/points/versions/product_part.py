@@ -13,7 +13,6 @@ from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.boruvka_steps import PointEdges
-from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import (
     PartVertices,
     improve_by_products,
@@ -40,6 +39,7 @@ from .point_parts import (
     FURTHER,
     PointPairs,
     SourceSearch,
+    first_edges_each,
     merge_nearer,
     positions_inside,
     sizes_of_groups,
@@ -305,11 +305,6 @@ class ProductRounds:
             """Compare the sources with columns, each thread with some of these."""
             cuts = range(COLUMNS, len(columns), COLUMNS)
             blocks = np.split(columns, cuts) if len(columns) else []
-            edges = [first]
-            edges += [
-                PointEdges(*(c.copy() for c in first))
-                for _ in blocks[1 : threads.count]
-            ]
             remaining = iter(blocks)
 
             def compare(own: PointEdges) -> None:
@@ -328,10 +323,9 @@ class ProductRounds:
                             int(search.both),
                         )
 
-            with one_blas_thread():
+            count = max(1, min(threads.count, len(blocks)))
+            with one_blas_thread(), first_edges_each(first, count) as edges:
                 threads.map(compare, [(own,) for own in edges])
-            for other in edges[1:]:
-                take_earlier_edges(first, other)
 
         def within_own(
             some: np.ndarray, own: PointEdges, memory: TileMemory
