@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 # An input may take this long, and a process this memory
 MOST_SECONDS, MOST_MEGABYTES = 60, 3000
 FAULT_LINES = 40
+FAULT = "fault-"  # begins the names that libFuzzer gives inputs of faults
 
 
 class Ended(NamedTuple):
@@ -29,23 +30,28 @@ class Ended(NamedTuple):
 
 
 def run(target: str, options: list[str], faults: Path) -> Ended:
-    """Run a target in a process of its own, in a folder that is removed."""
+    """Run a target in a process and a folder of its own; keep only inputs of faults."""
     search = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    faults.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mndmst-fuzz-") as folder:
         command = [
             sys.executable, "-m", f"{__package__}.harness", target, *options,
             f"-timeout={MOST_SECONDS}", f"-rss_limit_mb={MOST_MEGABYTES}",
-            f"-artifact_prefix={faults.resolve()}/{target}-", "-print_final_stats=1",
+            f"-artifact_prefix={folder}/{FAULT}", "-print_final_stats=1",
         ]  # fmt: skip
         done = subprocess.run(
             command, cwd=folder, env=os.environ | {"PYTHONPATH": search},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace", check=False,
         )  # fmt: skip
+        kept = []
+        for found in Path(folder).glob(f"{FAULT}*"):
+            faults.mkdir(parents=True, exist_ok=True)
+            name = f"{target}-{found.name.removeprefix(FAULT)}"
+            kept.append(f"kept: {shutil.copyfile(found, faults / name)}")
     inputs = re.findall(r"number_of_executed_units: (\d+)", done.stdout)
     reached = re.findall(r" cov: (\d+) ", done.stdout)
-    fault = "\n".join(done.stdout.splitlines()[-FAULT_LINES:]) * bool(done.returncode)
+    lines = done.stdout.splitlines()[-FAULT_LINES:] + kept
+    fault = "\n".join(lines) * bool(done.returncode)
     return Ended(int((inputs or "0")[-1]), int((reached or "0")[-1]), fault)
 
 
@@ -78,8 +84,6 @@ def main() -> int:
             if ended.fault:
                 print(ended.fault)
                 status = 1
-    if not any(given.faults.iterdir()):
-        shutil.rmtree(given.faults)
     return status
 
 
