@@ -32,8 +32,9 @@ for set in "${sets[@]}"; do
     python3 -m venv "$work/$set"
     packages=("$root[mpi,embeddings,generate,formats,serve,http]")
     [[ $set == cpu ]] || packages+=("cupy-cuda13x[ctk]")
+    # Editable: a build would leave its folder in the sources
     "$work/$set/bin/pip" install --quiet -c "$root/docker/constraints.txt" \
-        "${packages[@]}"
+        --editable "${packages[@]}"
     if "$work/$set/bin/pip" freeze --exclude mndmst --exclude cuda-toolkit |
         grep -vxFf "$root/docker/constraints.txt"; then
         echo "mndmst: error: docker/constraints.txt has other versions, or none" >&2
