@@ -130,7 +130,8 @@ def read_point_table(
     points = checked_points(table.points, f"{path}: ", finite=finite)
     chosen = table.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
-    names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
+    named = chosen.headed and not chosen.is_vector
+    names = tuple(chosen.names[i] for i in chosen.coordinates if named)
     result = PointTable(points, table.ids, name, (chosen.text(),), names)
     return _with_note(path, result)
 

@@ -10,6 +10,8 @@
    names say which is which; angles in degrees by name are an error.
 5. A column of whole numbers with an unknown name that never repeat may be an id, which
    is an error (`refuse_ids`).
+6. A column of lists, such as embeddings, has all coordinates. Beside coordinates in
+   other columns it is an error.
 """
 
 import csv
@@ -24,6 +26,7 @@ from ...host.errors import ConfigError, InputError
 from .table_columns import (
     EMPTY,
     NUMBER,
+    VECTOR,
     Column,
     choose_columns,
     is_ignored,
@@ -83,13 +86,14 @@ class PointColumns:
     coordinates: tuple[int, ...]  # positions from 0
     ids: int | None
     headed: bool  # whether the table names its columns
-    angles: str = ""  # how haversine takes the coordinates
+    is_vector: bool = False  # whether one column has lists of all coordinates
+    remark: str = ""  # how the coordinates are taken, for `text`
 
     def text(self) -> str:
         """Return one line that names the columns."""
         left_out = [i for i in range(len(self.names)) if i not in self.coordinates]
         line = "coordinates: " if self.headed else "coordinates: columns "
-        line += listed(titled(self.names[i]) for i in self.coordinates) + self.angles
+        line += listed(titled(self.names[i]) for i in self.coordinates) + self.remark
         if left_out:
             line += f"; left out: {listed(titled(self.names[i]) for i in left_out)}"
         if self.ids is not None:
@@ -138,20 +142,9 @@ def choose_coordinates(
         chosen = [i for i in range(len(names)) if i not in not_coordinates]
         if not chosen and len(names) == 1:
             chosen = [0]  # a single column is the coordinate, whatever its name
-    for i in chosen:
-        if columns[i].kind not in (NUMBER, EMPTY):
-            numbers = [
-                column.name
-                for k, column in enumerate(columns)
-                if column.kind == NUMBER and k not in not_coordinates
-            ]
-            alleles = " Of a table of alleles, give --metric alleles."
-            raise InputError(
-                f"{table}: column {titled(names[i])} does not hold numbers. Name the "
-                f"coordinates: {columns_option(numbers or ['lon', 'lat'])}."
-                + alleles
-                * (metric == "hamming")
-            )
+    is_vector = [columns[i].kind for i in chosen] == [VECTOR]
+    if not is_vector:
+        _check_numbers(table, columns, chosen, not_coordinates, metric)
     if not chosen:
         raise InputError(
             f"{table}: has no column of coordinates, only "
@@ -161,10 +154,40 @@ def choose_coordinates(
     named = [i for i in ids if names[i].strip() and plain(names[i]) not in _GROUPS]
     nameless = [i for i in ids if not names[i].strip()]
     id_column = next(iter(named + nameless), None)
-    angles = ""
+    remark = ""
     if metric == "haversine" and headed and len(chosen) == len(LAT_LON):
-        chosen, angles = _latitude_first(table, names, chosen)
-    return PointColumns(names, tuple(chosen), id_column, headed, angles)
+        chosen, remark = _latitude_first(table, names, chosen)
+    return PointColumns(names, tuple(chosen), id_column, headed, is_vector, remark)
+
+
+def _check_numbers(
+    table: object,
+    columns: Sequence[Column],
+    chosen: Sequence[int],
+    not_coordinates: Sequence[int],
+    metric: str,
+) -> None:
+    """Refuse coordinates that are not numbers, and lists beside other coordinates."""
+    wrong = [i for i in chosen if columns[i].kind not in (NUMBER, EMPTY)]
+    if not wrong:
+        return
+    first = min(wrong, key=lambda i: columns[i].kind == VECTOR)
+    problem = "does not hold numbers"
+    if columns[first].kind == VECTOR:
+        problem = "has lists of numbers, which are all coordinates of a point"
+    numbers = [
+        column.name
+        for i, column in enumerate(columns)
+        if column.kind == NUMBER and i not in not_coordinates
+    ]
+    readings = [[column.name] for column in columns if column.kind == VECTOR][:1]
+    readings += [numbers] * bool(numbers)
+    options = map(columns_option, readings or [["lon", "lat"]])
+    alleles = " Of a table of alleles, give --metric alleles." * (metric == "hamming")
+    raise InputError(
+        f"{table}: column {titled(columns[first].name)} {problem}. Name the "
+        f"coordinates: {' or '.join(options)}.{alleles}"
+    )
 
 
 def columns_option(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ Separators, quotes, comments and names of columns of text are as in edge tables
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import POINT_TEXT_COPIES, POINT_TYPED_COPIES
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
-from .packed_files import read_bytes, read_text, unpacked_suffix
+from .packed_files import import_extra, read_bytes, read_text, unpacked_suffix
 from .point_columns import (
     PointColumns,
     choose_coordinates,
@@ -281,25 +282,63 @@ def read_typed_points(
     """Read points from a Parquet or Arrow file."""
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), picked, metric=metric)
-    width = len(chosen.coordinates)
-    nbytes = POINT_TYPED_COPIES * 8 * count * (width + 1)
-    check_room(FREE_MEMORY, path, nbytes, "the list of its points")
-    points = np.empty((count, width))
+    used = len(chosen.coordinates)
+    points = _allocated(path, count, 0 if chosen.is_vector else used)
     ids: list[np.ndarray] = []
     wanted = [*chosen.coordinates, *([] if chosen.ids is None else [chosen.ids])]
     for first, batch in table.rows(0, count, wanted):
         held = slice(first, first + len(batch))
-        for k, column in enumerate(batch.columns[:width]):
+        for k, column in enumerate(batch.columns[:used]):
             name = titled(chosen.names[chosen.coordinates[k]])
-            check_complete(f"{path}: column {name}", column, first)
-            values = column.to_numpy(zero_copy_only=False)
-            check_integers(np.asarray(values), f"{path}: ", first, name)
-            points[held, k] = values
-        ids += map(_ids_of, batch.columns[width:])
-    if not picked:
+            where = f"{path}: column {name}"
+            check_complete(where, column, first)
+            if chosen.is_vector:
+                if first == 0:
+                    points = _allocated(path, count, len(column[0]))
+                column = _elements(where, column, points.shape[1], first)
+            values = np.asarray(column.to_numpy(zero_copy_only=False))
+            values = values.reshape(len(batch), -1)
+            check_integers(values, f"{path}: ", first, name)
+            part = points[held] if chosen.is_vector else points[held, k : k + 1]
+            part[:] = values
+        ids += map(_ids_of, batch.columns[used:])
+    if chosen.is_vector:
+        remark = f" (lists of {counted(points.shape[1], 'number')})"
+        chosen = replace(chosen, remark=remark)
+    elif not picked:
         types = [table.schema.field(i).type for i in chosen.coordinates]
         refuse_ids(path, chosen, points, list(map(is_whole, types)))
     return TextPoints(points, _joined(ids) if ids else None, chosen)
+
+
+def _allocated(path: Path, count: int, width: int) -> np.ndarray:
+    """Return an array for points of a table; InputError if memory is too small."""
+    nbytes = POINT_TYPED_COPIES * 8 * count * (width + 1)
+    check_room(FREE_MEMORY, path, nbytes, "the list of its points")
+    return np.empty((count, width))
+
+
+def _elements(
+    where: str, column: "pyarrow.Array", width: int, first: int
+) -> "pyarrow.Array":
+    """Return the numbers of all lists of a column; each list must have `width`."""
+    compute = import_extra("pyarrow.compute").compute
+    widths = compute.list_value_length(column).to_numpy()
+    if (widths != width).any():
+        row = int((widths != width).argmax())
+        raise InputError(
+            f"{where} has {counted(int(widths[row]), 'number')} in row {first + row} "
+            f"(from 0), and {width} in row 0. Give all rows as many, or leave the row "
+            "out."
+        )
+    elements = column.flatten()
+    if elements.null_count:
+        row = int(elements.is_null().to_numpy(zero_copy_only=False).argmax()) // width
+        raise InputError(
+            f"{where} has a list without a number in row {first + row} (from 0). Fill "
+            "it, or leave the row out."
+        )
+    return elements
 
 
 def _ids_of(column: "pyarrow.Array") -> np.ndarray:

@@ -31,8 +31,9 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 
-# Kinds of values. OTHER are booleans, dates and nested values; EMPTY has no values.
-NUMBER, TEXT, OTHER, EMPTY = "number", "text", "other", "empty"
+# Kinds of values. VECTOR are lists of numbers; OTHER are booleans, dates and other
+# nested values; EMPTY has no values.
+NUMBER, TEXT, VECTOR, OTHER, EMPTY = "number", "text", "vector", "other", "empty"
 ROLES = ("source", "target", "weight")
 # Rows of a square table that is taken for a matrix, at least.
 LEAST_MATRIX = 3
@@ -121,7 +122,7 @@ class Column(NamedTuple):
     """A column of a table."""
 
     name: str  # as the table has it; in a text without names its position, from 1
-    kind: str  # `NUMBER`, `TEXT`, `OTHER` or `EMPTY`
+    kind: str  # `NUMBER`, `TEXT`, `VECTOR`, `OTHER` or `EMPTY`
 
 
 @dataclass(frozen=True)
@@ -535,7 +536,7 @@ def _check_distinct(table: object, names: Sequence[str]) -> None:
 
 
 def _check_numbers(table: object, column: Column, option: str = OPTION) -> None:
-    if column.kind in (TEXT, OTHER):
+    if column.kind not in (NUMBER, EMPTY):
         raise InputError(
             f"{table}: column {titled(column.name)} is the weight, but does not hold "
             f"numbers. Name another with {named_weight(option, 'C')}, or "

@@ -37,6 +37,7 @@ from .table_columns import (
     OTHER,
     ROLES,
     TEXT,
+    VECTOR,
     Column,
     ColumnNames,
     choose_columns,
@@ -242,6 +243,9 @@ def kind_of(kind: "pyarrow.DataType") -> str:
     is_text = (types.is_string, types.is_large_string, types.is_string_view)
     if any(test(kind) for test in is_text):
         return TEXT
+    is_list = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if any(test(kind) for test in is_list) and kind_of(kind.value_type) == NUMBER:
+        return VECTOR
     return EMPTY if types.is_null(kind) else OTHER
 
 

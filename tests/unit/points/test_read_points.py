@@ -239,6 +239,65 @@ def test_a_value_that_is_missing_in_a_typed_table(tmp_path: Path, suffix: str) -
         read_points(path)
 
 
+LISTS = {
+    "list": pyarrow.list_(pyarrow.float32()),
+    "large": pyarrow.large_list(pyarrow.float64()),
+    "fixed": pyarrow.list_(pyarrow.float16(), 2),
+}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_column_of_lists_has_all_coordinates(
+    tmp_path: Path, suffix: str, kind: str
+) -> None:
+    path = tmp_path / f"points.{suffix}"
+    lists = pyarrow.array(POINTS.astype(np.float16).tolist(), LISTS[kind])
+    table = {"id": IDS, "embedding": lists, "text": ["a", "b", "c"]}
+    dict(FORMATS.values())[suffix](table, path)
+    with pytest.raises(InputError, match=r"text does not.*: --columns embedding\.$"):
+        read_points(path)
+    named = read_point_table(path, columns="embedding")
+    np.testing.assert_array_equal(named.points, POINTS)
+    assert named.names == ()
+    assert named.ids is not None
+    assert named.ids.tolist() == IDS
+    assert "coordinates: embedding (lists of 2 numbers)" in named.notes[0]
+    del table["text"]
+    dict(FORMATS.values())[suffix](table, path)
+    np.testing.assert_array_equal(read_points(path), POINTS)
+    dict(FORMATS.values())[suffix](table | {"x": X}, path)
+    for columns in (None, "x,embedding"):
+        with pytest.raises(
+            InputError,
+            match=r"embedding has lists.*--columns embedding or --columns x\.",
+        ):
+            read_points(path, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("lists", "problem"),
+    [
+        ([[1, 2], [3], [4, 5]], r"1 number in row 1 \(from 0\), and 2 in row 0"),
+        ([[1, 2], None, [4, 5]], r"no value in row 1 \(from 0\)"),
+        ([[1, 2], [3, 4], [5, None]], r"a list without a number in row 2 \(from 0\)"),
+        (pyarrow.array([[], []], LISTS["list"]), "holds no points"),
+        (
+            [[1.0, 2.0], [np.nan, 0.0]],
+            r"point 1 \(from 0\) has a coordinate that is not",
+        ),
+        ([[2**53 + 1, 2], [3, 4]], "which float64 would round"),
+        ([[[1.0]], [[2.0]]], "does not hold numbers"),
+    ],
+)
+def test_lists_that_are_no_points_are_named(
+    tmp_path: Path, lists: list | pyarrow.Array, problem: str
+) -> None:
+    as_parquet({"embedding": lists}, tmp_path / "points.parquet")
+    with pytest.raises(InputError, match=rf"points\.parquet: .*{problem}"):
+        read_points(tmp_path / "points.parquet")
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_a_missing_id_is_empty_and_the_others_stay(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"points.{suffix}"
