@@ -183,9 +183,10 @@ def as_points(values: object, name: str, typed: bool = False) -> np.ndarray:
 
 
 def check_table_columns(values: object, source: str) -> None:
-    """Refuse a table of columns with times, or integers that float64 would round.
+    """Refuse a table of columns with lists, words or times, or large integers.
 
-    As one array, columns of several types would be floats already.
+    Large are integers that float64 would round: as one array, columns of several types
+    would be floats already.
     """
     from ..io.formats.point_tables import check_integers
 
@@ -201,7 +202,24 @@ def check_table_columns(values: object, source: str) -> None:
                 f"{source}column {name} has {column.dtype}. Give numbers."
             )
         if column.ndim == 1:
+            check_values(column, f"{source}column {name}")
             check_integers(column, source)
+
+
+def check_values(column: np.ndarray, where: str) -> None:
+    """Refuse lists, and texts that are not numbers, among the values of a column."""
+    for row, value in enumerate(column if column.dtype.kind in "OUT" else ()):
+        if isinstance(value, np.ndarray | list | tuple):
+            raise InputTypeError(
+                f"{where} has lists. Give them as an array: numpy.stack(column)."
+            )
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError as error:
+                raise InputTypeError(
+                    f"{where} has {shown(value)} in row {row} (from 0). Give numbers."
+                ) from error
 
 
 def check_listed_integers(values: object, array: np.ndarray, source: str) -> None:

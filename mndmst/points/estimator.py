@@ -17,6 +17,7 @@ from ..api.inputs import (
     check_listed_integers,
     check_nothing_masked,
     check_table_columns,
+    check_values,
 )
 from ..backends import holder_of
 from ..host.cores import MOST_THREADS, core_count
@@ -1118,6 +1119,8 @@ def _as_array(values: object) -> np.ndarray:
         raise InputError(f"X: has rows of several lengths ({error}).") from error
     if array.dtype.kind in TIMES:  # scikit-learn would take them for numbers
         raise InputError(f"X: has {array.dtype}. Give numbers.")
+    if array.ndim == 1:
+        check_values(array, "X:")
     return array
 
 

@@ -150,6 +150,33 @@ def test_times_beside_numbers_are_not_coordinates(package: str) -> None:
             points(table)
 
 
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["a", "b", "c"], r"column y has 'a' in row 0 \(from 0\)"),
+        (["1", "2", "x"], r"column y has 'x' in row 2 \(from 0\)"),
+        ([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], r"column y has lists.*numpy\.stack"),
+    ],
+)
+def test_columns_of_words_and_lists_are_named(
+    package: str, values: list, problem: str
+) -> None:
+    module = pytest.importorskip(package, reason="makes tables")
+    make = getattr(module, "DataFrame", getattr(module, "table", None))
+    for columns in ({"y": values}, {"x": [0.0, 1.0, 2.0], "y": values}):
+        for points in (mndmst.HDBSCAN(2).fit, mndmst.single_linkage):
+            with pytest.raises(InputError, match=problem):
+                points(make(columns))
+
+
+def test_a_column_of_lists_alone_is_refused() -> None:
+    lists = pandas.Series([np.zeros(2), np.ones(2), np.ones(2)])
+    with pytest.raises(InputError, match=r"X: has lists.*numpy\.stack"):
+        mndmst.HDBSCAN(2).fit(lists)
+    assert len(mndmst.HDBSCAN(2).fit(np.stack(lists)).labels_) == 3
+
+
 def test_vertices_without_an_edge() -> None:
     for table in tables({"u": [0], "v": [1], "w": [2.5]}):
         assert mndmst.minimum_spanning_forest(table, num_vertices=4).num_trees == 3
