@@ -24,11 +24,12 @@ from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import DISTANCE_MATRIX_COPIES, DISTANCE_TEXT_COPIES
 from ..memory_limit import check_room
+from .edge_text import check_letters
 from .matrix_values import DISTANCES, MatrixValues, check_values
 from .packed_files import read_bytes
 from .point_columns import is_id
 from .table_columns import NUMBER, TEXT, titled
-from .table_dialect import MARKS
+from .table_dialect import MARKS, check_not_matrix_market
 from .table_text import (
     BLANKS,
     COMMA_NUMBER,
@@ -100,6 +101,8 @@ _SHAPES = (
 def read_distance_text(path: Path, values: MatrixValues = DISTANCES) -> DistanceTable:
     """Read a matrix from a text; InputError names the line and column."""
     content = bytes(read_bytes(path, FREE_MEMORY, DISTANCE_TEXT_COPIES))
+    check_letters(path, content)
+    check_not_matrix_market(path, content[:80])
     text = content.decode("utf-8", "replace")
     lines = [
         _Line(number, line.rstrip("\r"))

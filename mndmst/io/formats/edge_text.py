@@ -48,7 +48,15 @@ from .table_text import (
 
 LONGEST_HEAD = 1 << 21
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
+# First bytes of files that are not text, and what to do with these
+_NOT_TEXT = {
+    b"\x1f\x8b": "is packed by gzip. Give it a name that ends in .gz.",
+    b"\xfd7zXZ": "is packed by xz. Give it a name that ends in .xz.",
+    b"(\xb5/\xfd": "is packed by zstandard. Give it a name that ends in .zst.",
+    b"PK\x03\x04": "is a zip archive. Save a table of Excel as .csv, or unpack it.",
+    b"\x93NUMPY": "is an array of NumPy. Give it a name that ends in .npy.",
+    b"\x89HDF": "is an HDF5 file. Write its data as text, or points as .npy.",
+}
 LONGEST_LINE = 1 << 20
 
 
@@ -101,7 +109,10 @@ def read_lines(
 
 
 def check_letters(path: Path, text: bytes) -> None:
-    """Refuse text of two or four bytes a letter, as some programs save it."""
+    """Refuse text of two or four bytes a letter, and files that are not text."""
+    for begin, remedy in _NOT_TEXT.items():
+        if text.startswith(begin):
+            raise InputError(f"{path}: {remedy}")
     if text.startswith(_WIDE_MARKS) or b"\0" in text:
         raise InputError(
             f"{path}: is text in UTF-16 or UTF-32, or not text. Save it as UTF-8, or "

@@ -79,6 +79,7 @@ class TableDialect:
         `first` follows the `comments`, and `rows` follow it. `picked` has the names of
         columns that the user gives. Raises InputError if two readings are possible.
         """
+        check_not_matrix_market(path, comments[0] if comments else b"")
         number, is_number = len(comments) + 1, subject.is_number
         sample = TextSample.of(path, first, rows)
         separator = sample.separator
@@ -134,6 +135,16 @@ class TableDialect:
     def _fits(self, cell: str) -> bool:
         is_number = self.subject.is_number(cell, self.separator)
         return is_number or cell.casefold() in MISSING
+
+
+def check_not_matrix_market(path: object, line: bytes) -> None:
+    """Refuse a text whose first line says Matrix Market: its sizes look like a row."""
+    if line.lower().startswith(b"%%matrixmarket"):
+        raise InputError(
+            f"{path}: is a Matrix Market file, by its first line. If it is a graph: "
+            f"mndmst partition {path} OUT --format mtx. Points and distances are read "
+            "from .npy: numpy.save(name, scipy.io.mmread(file))."
+        )
 
 
 def check_comments_alone(path: object, comments: Sequence[bytes]) -> None:

@@ -2,9 +2,11 @@
 
 import gzip
 import io
+import lzma
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +22,7 @@ import zstandard
 import mndmst
 from mndmst import read_points
 from mndmst.host.errors import ConfigError, InputError, MndmstError
+from mndmst.io.formats import read_edges
 from mndmst.points.point_files import PointTable, read_point_table
 
 X, Y = [0.5, 1.5, 2.25], [3.5, -1.0, 4.0]
@@ -318,6 +321,37 @@ def test_a_name_of_a_damaged_table_that_is_no_text(tmp_path: Path, name: str) ->
     path.write_bytes(content.replace(length + name.encode(), damaged))
     with pytest.raises(InputError, match=r"points\.arrow: not a table, or damaged"):
         read_point_table(path)
+
+
+READERS = {
+    "edges": read_edges,
+    "points": read_point_table,
+    "distances": partial(read_point_table, metric="precomputed"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("pack", "remedy"),
+    [
+        (gzip.compress, r"packed by gzip\. .* ends in \.gz"),
+        (lzma.compress, r"packed by xz\. .* ends in \.xz"),
+        (zstandard.ZstdCompressor().compress, r"packed by zstandard\. .*\.zst"),
+        (lambda text: b"PK\x03\x04" + text, r"is a zip archive\. Save .* as \.csv"),
+        (lambda text: b"\x93NUMPY\1\0" + text, r"is an array of NumPy\. .*\.npy"),
+        (lambda text: b"\x89HDF\r\n\x1a\n" + text, "is an HDF5 file"),
+        (lambda text: text.decode().encode("utf-16"), "Save it as UTF-8"),
+        (lambda text: b"%%MatrixMarket matrix coordinate real general\n" + text,
+         r"partition .*table\.csv OUT --format mtx"),
+    ],
+)  # fmt: skip
+def test_other_files_named_as_a_text(
+    tmp_path: Path, reader: str, pack: Callable[[bytes], bytes], remedy: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(pack(b"3 3 3\n1 2 0.5\n2 3 1.5\n1 3 2.5\n"))
+    with pytest.raises(InputError, match=rf"table\.csv: .*{remedy}"):
+        READERS[reader](path)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
