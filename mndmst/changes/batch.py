@@ -179,18 +179,20 @@ def _weights(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if wrong.any():
         change = int(wrong.argmax())
         raise InputError(
-            f"{batch.where(change)}: the weight {given[change]} does not fit {dtype}, "
-            f"the type of the graph's weights{_rounded(given[change], dtype)}. Give "
-            "another."
+            f"{batch.where(change)}: the weight {given[change]} "
+            f"{_misfit(given[change], dtype)}. Give another."
         )
     return converted
 
 
-def _rounded(weight: np.number, dtype: np.dtype) -> str:
-    """Return words on how a float rounds an integer; empty for other weights."""
+def _misfit(weight: np.number, dtype: np.dtype) -> str:
+    """Return why a weight cannot be one of the graph's weights."""
+    if np.isnan(weight):
+        return "has no place in an order"
+    reason = f"does not fit {dtype}, the type of the graph's weights"
     if dtype.kind != "f" or weight.dtype.kind == "f":
-        return ""
-    return f", which would round it to {dtype.type(weight):.17g}"
+        return reason
+    return f"{reason}, which would round it to {dtype.type(weight):.17g}"
 
 
 def _exact_floats(given: np.ndarray, floats: np.ndarray) -> np.ndarray:

@@ -166,12 +166,12 @@ def _change(
     op = OPERATIONS.get(words[index_of["op"]])
     if op is None:
         word = words[index_of["op"]]
-        raise _wrong(path, number, f'begins with "{word}": no insert, delete or set')
+        raise _wrong(path, number, f'has "{word}" for op, not insert, delete or set')
     ends = []
     for name in ("src", "dst"):
         word = words[index_of[name]]
         if not is_vertex(word):
-            has = f'has "{escaped(word)}" for {name}, no vertex{two_readings(word)}'
+            has = f'has "{escaped(word)}" for {name}, not a vertex{two_readings(word)}'
             raise _wrong(path, number, has)
         ends.append(word)
     word = words[index_of["weight"]] if "weight" in index_of else ""

@@ -400,7 +400,7 @@ def _pairs_of(
             if not is_cell_of(NameKind.INT64, word):
                 raise ConfigError(
                     f"the vertices of {arguments.graph} are integers, and "
-                    f'"{escaped(word)}" is none{two_readings(word)}'
+                    f'"{escaped(word)}" is not one{two_readings(word)}'
                 )
         given = [int(word) for word in given]
     pairs = np.array(given, np.int64 if isinstance(given[0], int) else object)

@@ -6,6 +6,7 @@ before any memory is taken for them. `row_reading` reads the arcs.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ from .graph_directory import (
 
 # Parts that are open at once, so that threads need not wait at the end of each part.
 OPEN_PARTS = 32
+# Other files of this program, in messages
+_OWN_FORMAT = re.compile("mndmst-[a-z]+")
 
 # The shipped graph in a checkout, and below the prefix of an installation; see
 # pyproject.toml.
@@ -339,11 +342,13 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
         readers: dict[object, Callable[[Path, h5py.File], ShardedGraph]] = {
             GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard
         }  # fmt: skip
-        reader = readers.get(read_attribute(opened, "format"))
+        kind = read_attribute(opened, "format")
+        reader = readers.get(kind)
         if reader is None:
+            own = f" of format {kind}" * bool(_OWN_FORMAT.fullmatch(str(kind)))
             raise InputError(
-                f"{file}: is HDF5, but neither the index nor a shard of a graph. Make "
-                'one with "mndmst partition".'
+                f"{file}: is HDF5{own}, but neither the index nor a shard of a graph. "
+                'Give the graph, which "mndmst partition" makes.'
             )
         check_version(file, opened, VERSION, "Make the graph again")
         graph = reader(file, opened)

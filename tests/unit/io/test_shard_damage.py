@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from shard_files import symmetric_rows, write
 
+import mndmst
 from mndmst.host.errors import InputError
 from mndmst.io.file_info import describe
 from mndmst.io.shards.row_reading import read_rows
@@ -48,8 +49,16 @@ def test_not_hdf5(tmp_path):
 
 def test_hdf5_of_another_kind(tmp_path):
     h5py.File(tmp_path / "other.h5", "w").close()
-    with pytest.raises(InputError, match="neither the index nor a shard"):
+    with pytest.raises(InputError, match=r"other\.h5: is HDF5, but neither the index"):
         open_graph(tmp_path / "other.h5")
+
+
+def test_a_forest_in_place_of_a_graph(tmp_path):
+    mndmst.minimum_spanning_forest([0], [1], [2.5]).write(tmp_path / "forest.h5")
+    with pytest.raises(
+        InputError, match=r"forest\.h5: is HDF5 of format mndmst-forest, but nei"
+    ):
+        open_graph(tmp_path / "forest.h5")
 
 
 def test_a_missing_part(graph):
