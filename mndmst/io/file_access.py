@@ -129,9 +129,12 @@ def _refuse_irregular(path: Path, status: os.stat_result) -> None:
     mode = status.st_mode
     if not stat.S_ISREG(mode):
         kind = next((text for test, text in _KINDS if test(mode)), "not a file")
-        raise InputError(
-            f"{path}: is {kind}; a regular file is expected. Give the name of one."
-        )
+        remedy = "Give the name of one"
+        if stat.S_ISFIFO(mode):
+            remedy = (
+                "Write the data to one; or, edges: PROGRAM | mndmst partition - OUT"
+            )
+        raise InputError(f"{path}: is {kind}; a regular file is expected. {remedy}.")
 
 
 def _changed(path: Path) -> InputError:
