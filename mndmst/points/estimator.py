@@ -6,6 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from os import PathLike
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..api.inputs import (
 )
 from ..backends import holder_of
 from ..host.cores import MOST_THREADS, core_count
-from ..host.errors import ConfigError, InputError, shown
+from ..host.errors import ConfigError, InputError, InputTypeError, shown
 from ..host.formatting import counted
 from ..host.progress import Progress
 from ..io.formats.point_columns import check_angles
@@ -1112,7 +1113,11 @@ def _warn(text: str) -> None:
 
 
 def _as_array(values: object) -> np.ndarray:
-    """Return values as an array; InputError for times, or rows of several lengths."""
+    """Return values as an array; InputError for names, times or uneven rows."""
+    if isinstance(values, str | PathLike):
+        raise InputTypeError(
+            f"X: {shown(values)} is not points. mndmst.read_points reads a file."
+        )
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -1,5 +1,7 @@
 """Tables of pandas, Polars and PyArrow: columns are found as in files."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -168,6 +170,14 @@ def test_columns_of_words_and_lists_are_named(
         for points in (mndmst.HDBSCAN(2).fit, mndmst.single_linkage):
             with pytest.raises(InputError, match=problem):
                 points(make(columns))
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_name_of_a_file_is_refused_with_the_function_that_reads_it(
+    kind: type,
+) -> None:
+    with pytest.raises(InputError, match=r"points\.csv'.* mndmst\.read_points reads"):
+        mndmst.HDBSCAN(2).fit(kind("points.csv"))
 
 
 def test_a_column_of_lists_alone_is_refused() -> None:
