@@ -359,24 +359,41 @@ def _changes(graph: "Graph", arguments: argparse.Namespace) -> None:
 
 
 def _changes_of(path: Path, graph: "Graph") -> "dict[str, tuple[np.ndarray, ...]]":
-    """Return the changes in a table by kind, with numbers, as `Graph.update` takes."""
+    """Return the net changes of a table by kind, as `Graph.update` takes them.
+
+    A service makes deletions first, then weights and insertions; lines of a table are
+    made one after the other. Each edge therefore has one change.
+    """
     import numpy as np
 
-    from ..changes.batch import DELETE, INSERT, SET
+    from ..changes.batch import net_changes
+    from ..changes.edges import ends_of
     from ..changes.table import read_changes
+    from ..graph.order import keys_to_weights
+    from ..host.errors import InputError
 
-    weight_type = np.dtype(graph.info()["weight_type"])
+    info = graph.info()
+    weight_type = np.dtype(info["weight_type"])
     batch = read_changes(path, weight_type, graph.names)
-    changes: dict[str, tuple[np.ndarray, ...]] = {}
-    for name, op in (("insert", INSERT), ("delete", DELETE), ("set_weights", SET)):
-        chosen = batch.op == op
-        columns = [batch.src[chosen], batch.dst[chosen]]
-        if op != DELETE:
-            assert batch.weight is not None
-            columns.append(batch.weight[chosen].astype(weight_type))
-        if chosen.any():
-            changes[name] = tuple(columns)
-    return changes
+    net = net_changes(batch, info["num_vertices"], weight_type)
+    undone = np.flatnonzero(~net.before & ~net.after)
+    if len(undone):
+        first = undone[net.change[undone].argmin()]
+        raise InputError(
+            f"{batch.where(int(net.change[first]))}: inserts an edge that a later line "
+            "deletes. Leave both out."
+        )
+    columns = (*ends_of(net.pair), keys_to_weights(net.key, weight_type))
+    kinds = {
+        "delete": (net.before & ~net.after, columns[:2]),
+        "set_weights": (net.before & net.after, columns),
+        "insert": (~net.before & net.after, columns),
+    }
+    return {
+        kind: tuple(column[chosen] for column in given)
+        for kind, (chosen, given) in kinds.items()
+        if chosen.any()
+    }
 
 
 def _pairs_of(

@@ -105,6 +105,34 @@ def test_the_shell_takes_the_table_of_the_command_update(tmp_path: Path) -> None
         assert done.returncode == 1 and "but not both" in done.stderr
 
 
+def test_lines_of_a_table_are_made_one_after_the_other(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    path = tmp_path / "changes.csv"
+    with served(tmp_path, 1, tmp_path / "g", "-q") as service:
+        lines = (
+            "set,0,1,9\ndelete,1,0,\ninsert,0,1,8\nset,0,1,7\n"
+            "insert,0,5,4\nset,5,0,6\nset,2,3,1\ndelete,2,3,\n"
+        )
+        path.write_text(f"op,src,dst,weight\n{lines}")
+        done = client(service, "update", "g", path)
+        assert done.stdout == "version=1\n", done
+        with mndmst.connect(service.address) as connection:
+            table = connection["g"].edges().to_pydict()
+        columns = (table[name] for name in ("src", "dst", "weight"))
+        edges = {(u, v): weight for u, v, weight in zip(*columns, strict=True)}
+        assert (edges[0, 1], edges[0, 5]) == (7, 6) and (2, 3) not in edges
+        refused = {
+            "set,1,2,5\ninsert,0,1,9\ndelete,0,1,\n": "line 3: inserts an edge that a",
+            "delete,0,1,\nset,0,1,9\n": "line 3: there is no edge (0, 1)",
+            "set,1,2,5\ninsert,0,999999,9\n": "line 3: (0, 999999) names vertex",
+        }
+        for lines, problem in refused.items():
+            path.write_text(f"op,src,dst,weight\n{lines}")
+            done = client(service, "update", "g", path)
+            assert done.returncode == 1 and problem in done.stderr, done
+            assert f"{path}: " in done.stderr
+
+
 def test_a_service_that_has_ended_leaves_no_address(tmp_path: Path) -> None:
     write_graph(tmp_path / "g", simple_path(N))
     with served(tmp_path, 1, tmp_path / "g", "-q") as service:
