@@ -80,8 +80,10 @@ def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        problem = error.msg if isinstance(error, SyntaxError) else error
         raise ConfigError(
-            f"{text!r} is not an expression of columns: {error}"
+            f"{text!r} is not an expression of columns: {problem}. Write one such as "
+            "2 * weight + 1."
         ) from error
 
 

@@ -73,9 +73,10 @@ def test_large_numbers(text: str, value: object) -> None:
         ("1e309 * a", "larger than any 64-bit float"),
         ("18446744073709551616", "has more than 64 bits; write it as a float"),
         ("a + " + "9" * 900, "has more than 64 bits"),
+        ("a *", r"'a \*' is not an expression of columns: invalid syntax\. Write"),
     ],
 )
-def test_numbers_that_no_type_has(text: str, words: str) -> None:
+def test_what_is_wrong_with_an_expression_is_said(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         columns_of(text)
 
