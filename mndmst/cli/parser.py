@@ -36,7 +36,7 @@ OTHER_NAMES = {
 }
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_RANKS = re.compile(r"(?:-n|-np|--np|--ranks)=?(\d*)")
+_RANKS = re.compile(r"(-n|-np|--np|--ranks)=?(\d*)")
 
 
 class UsageError(Exception):
@@ -144,9 +144,8 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     """
     command, message = error.parser, str(error)
     given = words[0] if words and not words[0].startswith("-") else ""
-    at = next((n for n, word in enumerate(words) if _RANKS.fullmatch(word)), None)
-    if at is not None:
-        return _for_mpirun(words, at)
+    if for_mpirun := _for_mpirun(words, command):
+        return for_mpirun
     if given and given not in known:
         near = nearest(given, [*known, *OTHER_NAMES])
         meant = f"; did you mean {OTHER_NAMES.get(near, near)}?" if near else ""
@@ -159,17 +158,21 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     return f"{message}; see mndmst {_name(command)} --help".replace("  ", " ")
 
 
-def _for_mpirun(words: list[str], at: int) -> str:
-    """Return the line for a number of ranks given to mndmst instead of mpirun."""
-    option = _RANKS.fullmatch(words[at])
-    number, after = option[1] if option else "", words[at + 1 :]
-    if not number and after and after[0].isdecimal():
-        number, *after = after
-    rest = " ".join([*words[:at], *after])
-    return (
-        f"{words[at]} is for mpirun, which starts the ranks: "
-        f"mpirun -n {number or 'N'} python -m mndmst {rest}"
-    )
+def _for_mpirun(words: list[str], command: argparse.ArgumentParser) -> str:
+    """Return the line for a number of ranks that is mpirun's; empty without one."""
+    for at, word in enumerate(words):
+        option = _RANKS.fullmatch(word)
+        if option is None or option[1] in command._option_string_actions:
+            continue
+        number, after = option[2], words[at + 1 :]
+        if not number and after and after[0].isdecimal():
+            number, *after = after
+        rest = " ".join([*words[:at], *after])
+        return (
+            f"{word} is for mpirun, which starts the ranks: "
+            f"mpirun -n {number or 'N'} python -m mndmst {rest}"
+        )
+    return ""
 
 
 def _strange(words: list[str], command: argparse.ArgumentParser) -> str:

@@ -138,6 +138,11 @@ def _size(arguments: argparse.Namespace) -> "GraphSize":
 
     given, path = _SIZES.fullmatch(arguments.graph), Path(arguments.graph)
     if given is None:
+        if "," in path.name and not path.exists():
+            raise ConfigError(
+                f"{path}: give a graph, or whole numbers of vertices and edges, such "
+                "as 24M,58M"
+            )
         if arguments.weights is not None:
             raise ConfigError(
                 f"--weights goes with N,M; {path} says the type of its weights"

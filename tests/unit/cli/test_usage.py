@@ -86,6 +86,17 @@ def test_the_number_of_ranks_is_for_mpirun(line, mend, capsys):
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("plan 9,9 --ranks 0", "--ranks: '0' is not a whole number from 1 to"),
+        ("plan 9,9 --ranks 4 --nodes 2", "plan has no option --nodes"),
+    ],
+)
+def test_a_command_has_numbers_of_ranks_of_its_own(line, said, capsys):
+    assert said in refused(line, capsys)
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "partition https://host.org/a.gr.gz out",

@@ -144,7 +144,11 @@ def test_gpus_that_are_too_small_leave_the_plan_of_cpus(
     [
         ("4M,5M --node-gpus 2", "--node-gpus: give the memory of a GPU, too"),
         ("0,5", "give 1 to 2^48 vertices"),
-        ("5,-1", "no such file"),
+        ("5,-1", "5,-1: give a graph, or whole numbers of vertices and edges"),
+        (
+            "1e9,1e10 --weights int32",
+            "whole numbers of vertices and edges, such as 24M",
+        ),
         ("5", "no such file"),
         ("4M,5M --node-memory 50MiB", "too little memory for a rank"),
         ("{}/g --weights int32", "--weights goes with N,M"),
