@@ -33,7 +33,7 @@ from ..memory_limit import check_room
 from .edge_text import check_letters, check_line_ends
 from .packed_files import unpacked_pieces
 from .point_columns import is_id
-from .table_columns import TEXT, listed, plain, position_of, titled
+from .table_columns import OPTION, TEXT, listed, plain, position_of, titled
 from .table_text import BLANKS, MISSING, SEPARATORS, split_line, split_row
 from .typed_tables import ParquetTable
 
@@ -111,7 +111,7 @@ class _Loci(NamedTuple):
         loci that the user names.
         """
         if picked:
-            columns = [position_of(path, names, name, name) for name in picked]
+            columns = [position_of(path, names, OPTION + name, name) for name in picked]
         else:
             columns = [
                 i

@@ -26,6 +26,7 @@ from ...host.errors import ConfigError, InputError
 from .table_columns import (
     EMPTY,
     NUMBER,
+    OPTION,
     VECTOR,
     Column,
     choose_columns,
@@ -135,7 +136,7 @@ def choose_coordinates(
         _refuse_edges(table, columns)
     not_coordinates = [i for i in range(len(names)) if headed and is_id(names[i])]
     if picked:
-        chosen = [position_of(table, names, name, name) for name in picked]
+        chosen = [position_of(table, names, OPTION + name, name) for name in picked]
         if len(set(chosen)) < len(chosen):
             raise ConfigError(f"--columns names a column of {table} twice.")
     else:

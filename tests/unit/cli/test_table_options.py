@@ -86,7 +86,7 @@ def test_another_choice_of_columns_is_another_run(
         ("partition {}/roads.csv {}/g --columns weight=km", "has no such column"),
         ("partition {}/r.toml {}/g --columns weight=km", "recipe has its own format"),
         ("hdbscan rings --columns x,y", "go with files, and rings is not one"),
-        ("linkage {}/stations.csv --columns lon,height", "has no such column; it has"),
+        ("linkage {}/stations.csv --columns lon,height", "--columns height: "),
         ("verify {}/none {}/f.h5 --columns x,y", "need a file of points"),
         ("linkage {}/p.npz", "has 2 arrays: a, b. Name one: p.npz:a, or --key"),
     ],
