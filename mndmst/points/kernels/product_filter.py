@@ -18,6 +18,15 @@ from .norms import LARGEST
 BLOCK = 64  # columns that one vector test covers
 UNROLLED = 4  # distances that `fill_distances` adds up at the same time
 UNKNOWN = -1.0  # a distance that is not computed yet
+LANES = 32  # partial sums of a squared distance, for vector instructions
+# Two sums of d squares in different orders differ by less than d * 2^-52 of them. The
+# comparison of two distances by such sums allows for both, and twice as much.
+SUM_ERROR = 2.0**-50
+# The product of a coordinate and a reciprocal differs from two divisions by at most 5
+# roundings, which moves a point of length 1 by less than 6 * 2^-53. The comparison of
+# two distances allows for both, 16 * 2^-53 in all.
+RECIPROCAL_ERROR = 2.0**-49
+LEAST_RECIPROCAL, MOST_RECIPROCAL = 2.0**-1000, 2.0**1000  # with all their digits
 
 
 # Indices of `Bounds.numbers`: the relative and the absolute part of the error bound,
@@ -88,7 +97,7 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     columns = product.shape[1]
     half = bounds.half[first_column : first_column + columns]
     buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    best = np.empty(neighbours)
+    best, capacity = np.empty(neighbours), lists.score.shape[1]
     for row in range(first, last):
         query = queries.positions[tile.first_row + row]
         threshold = lists.threshold[row]
@@ -106,18 +115,13 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
                     queries.are_columns and first_column + c == query
                 ):
                     continue
-                threshold = _add_candidate(
-                    lists,
-                    row,
-                    query,
-                    score,
-                    first_column + c,
-                    queries,
-                    exact,
-                    bounds,
-                    best,
-                    buffer,
-                )
+                if lists.count[row] == capacity:
+                    threshold = _shorten(
+                        lists, row, query, queries, exact, bounds, best, buffer
+                    )
+                    if score < threshold:
+                        continue
+                _add_candidate(lists, row, score, first_column + c)
 
 
 @kernel
@@ -129,7 +133,7 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
     """
     product, first_column = tile.product, tile.first_column
     buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
-    best = np.empty(neighbours)
+    best, capacity = np.empty(neighbours), lists.score.shape[1]
     for row in range(product.shape[0]):
         position = tile.first_row + row
         half = bounds.half[position]
@@ -143,40 +147,44 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
             for c in range(begin, end):
                 score = product[row, c] - half
                 if score >= lists.threshold[c]:
-                    _add_candidate(
-                        lists,
-                        c,
-                        first_column + c,
-                        score,
-                        position,
-                        queries,
-                        exact,
-                        bounds,
-                        best,
-                        buffer,
-                    )
+                    if lists.count[c] == capacity:
+                        threshold = _shorten(
+                            lists,
+                            c,
+                            first_column + c,
+                            queries,
+                            exact,
+                            bounds,
+                            best,
+                            buffer,
+                        )
+                        if score < threshold:
+                            continue
+                    _add_candidate(lists, c, score, position)
 
 
-@kernel
-def _add_candidate(
-    lists, row, query, score, position, queries, exact, bounds, best, buffer
-):
-    """Add a position to the candidates of a row; return the threshold of the row.
+@kernel(inline="always")
+def _add_candidate(lists, row, score, position):
+    """Add a position to the candidates of a row, whose list is not full.
 
-    `query` is the position of the row's point. A full list is shortened first.
+    Inlined, because a call that passes so many arrays takes as long as a distance.
     """
     count = lists.count[row]
-    if count == lists.score.shape[1]:
-        _raise_threshold(lists, row, queries.square[query], bounds, best)
-        if 2 * lists.count[row] > count:
-            _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer)
-        count = lists.count[row]
-        if score < lists.threshold[row]:
-            return lists.threshold[row]
     lists.score[row, count] = score
     lists.position[row, count] = position
     lists.distance[row, count] = UNKNOWN
     lists.count[row] = count + 1
+
+
+@kernel
+def _shorten(lists, row, query, queries, exact, bounds, best, buffer):
+    """Shorten a full list of candidates; return the threshold of its row.
+
+    `query` is the position of the row's point.
+    """
+    _raise_threshold(lists, row, queries.square[query], bounds, best)
+    if 2 * lists.count[row] > lists.score.shape[1]:
+        _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer)
     return lists.threshold[row]
 
 
@@ -261,6 +269,8 @@ def _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer):
     """Compute the distances of a row's candidates, and keep the k nearest, in order."""
     k, count = len(best), lists.count[row]
     load_point(queries.exact, query, buffer[UNROLLED])
+    if count > k:
+        count = _drop_farther(lists, row, exact, buffer[UNROLLED], best)
     indices = np.empty(UNROLLED, np.int64)
     loaded = 0
     for i in range(count + 1):
@@ -292,6 +302,70 @@ def _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer):
         lists.count[row] = k
         limit = threshold_of(bounds, queries.square[query], lists.distance[row, k - 1])
         lists.threshold[row] = max(lists.threshold[row], limit)
+
+
+@kernel
+def _drop_farther(lists, row, exact, query, best):
+    """Drop candidates of a row that are farther than k others; return how many stay.
+
+    `query` has the coordinates of the row's point, `best` is a buffer of k. Here vector
+    instructions add up the squares of a distance in another order than
+    `fill_distances`, in a fraction of its time. The two sums differ by few roundings,
+    however near the points are to each other, where scores do not tell near copies of
+    a point apart.
+    """
+    k, count = len(best), lists.count[row]
+    squares, lanes = np.empty(count), np.empty(LANES)
+    divided, dimensions = len(exact.length) > 0, len(query)
+    whole = dimensions - dimensions % LANES
+    size = 0
+    for i in range(count):
+        square = lists.distance[row, i]
+        # No call in this loop: it would take as long as the sum
+        if square == UNKNOWN:
+            other = exact.source[lists.position[row, i]]
+            factor = 1.0
+            if divided:
+                factor = 1 / exact.largest[other] / exact.length[other]
+                if not LEAST_RECIPROCAL < factor < MOST_RECIPROCAL:
+                    squares[i] = 0.0  # stays
+                    continue
+            for j in range(LANES):
+                lanes[j] = 0.0
+            for begin in range(0, whole, LANES):
+                for j in range(LANES):
+                    gap = exact.values[other, begin + j] * factor - query[begin + j]
+                    lanes[j] += gap * gap
+            square = 0.0
+            for d in range(whole, dimensions):
+                gap = exact.values[other, d] * factor - query[d]
+                square += gap * gap
+            for j in range(LANES):
+                square += lanes[j]
+        squares[i] = square
+        if size == k and square >= best[k - 1]:
+            continue
+        j = size if size < k else k - 1
+        while j > 0 and best[j - 1] > square:
+            best[j] = best[j - 1]
+            j -= 1
+        best[j] = square
+        size = min(size + 1, k)
+    if size < k:
+        return count
+    limit = best[k - 1]
+    if divided:
+        limit = (np.sqrt(limit) + RECIPROCAL_ERROR) ** 2
+    limit *= 1 + dimensions * SUM_ERROR
+    remaining = 0
+    for i in range(count):
+        if squares[i] <= limit:
+            lists.score[row, remaining] = lists.score[row, i]
+            lists.position[row, remaining] = lists.position[row, i]
+            lists.distance[row, remaining] = lists.distance[row, i]
+            remaining += 1
+    lists.count[row] = remaining
+    return remaining
 
 
 @kernel

@@ -41,9 +41,11 @@ The product of a tile serves its rows and its columns, so each pair of points is
 multiplied once, or twice if the candidates of both are not kept at the same time. A row
 keeps the columns whose upper bound of the score is no smaller than the k-th largest
 lower bound: every other column is further away than k others. If more columns lie
-within the bounds than a row's list can hold, their float64 distances are computed at
-once, and the k nearest stay. So no input needs a second search, however near its points
-are to each other. Of many equal points only the smallest are listed (`EqualGroups`).
+within the bounds than a row's list can hold, the k nearest stay. Float64 sums by vector
+instructions, whose relative error near copies do not raise, leave few columns then; the
+distances of these are computed in the order of the dimensions. So no input needs a
+second search, however near its points are to each other. Of many equal points only the
+smallest are listed (`EqualGroups`).
 
 Components
 ----------
