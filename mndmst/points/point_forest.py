@@ -161,7 +161,7 @@ def points_forest(
         if choice.name == "device-tree":
             choice = replace(choice, name="tree")
         if choice.name == "device" and not neighbours and not approximate:
-            k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
+            k = neighbours_to_list(0, min_samples, n, LEAST_ON_DEVICE)
         norm = METRICS[metric].norm
         local = make_local(coordinates, norm, choice, team, reporter)
         made = make_search(local, team, reporter.rows)
@@ -293,7 +293,7 @@ def distributed_forest(
     choice = _choose_together(comm, coordinates, metric, search, k, total)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     if choice.name == "device" and not neighbours:
-        k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, total)
+        k = neighbours_to_list(0, min_samples, total, LEAST_ON_DEVICE)
     owned = distribute(comm, coordinates, first, distribution.sample)
     read = coordinates if scale.wide else coordinates[:0]
     del coordinates
@@ -453,9 +453,14 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
     return PointEdges(none, none, weight, key)
 
 
-def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
-    """Return the length of neighbour lists; `neighbours` is 0 for the default."""
-    default = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
+def neighbours_to_list(
+    neighbours: int, min_samples: int, points: int, least: int = LEAST
+) -> int:
+    """Return the length of neighbour lists; `neighbours` is 0 for the default.
+
+    The default is at least `least`.
+    """
+    default = -(-max(min_samples + BEYOND, least) // FULL) * FULL
     return min(max(neighbours or default, min_samples, 1), points - 1)
 
 

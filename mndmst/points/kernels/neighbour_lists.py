@@ -10,6 +10,7 @@ import numpy as np
 
 from ...native.kernel import kernel
 from ..devices.point_products import NO_POSITION
+from .boruvka_steps import edge_key
 from .norms import LARGEST
 from .product_filter import UNROLLED, fill_distances, load_point
 
@@ -50,24 +51,59 @@ def fill_lists(exact, lists, first, last):
 
 
 @kernel
-def remove_listed(lists, is_gone, radius, is_affected):
-    """Remove points from all lists; mark points that lose one within their radius."""
-    k = lists.position.shape[1]
-    for i in range(len(lists.complete)):
-        if is_gone[i]:
-            lists.complete[i] = -1.0
-        if lists.complete[i] < 0:
+def copy_present(before, is_gone, radius, first, later, after, is_affected, begin, end):
+    """Copy the lists of the positions [begin, end), without removed points.
+
+    `later` has, by old position from `first` on, the new one. Marks points that lose
+    one within their radius.
+    """
+    k = before.position.shape[1]
+    for i in range(begin, end):
+        to = np.int64(later[i - first]) if i >= first else i
+        if is_gone[i] or before.complete[i] < 0:
+            if i < first:
+                after.complete[i] = -1.0
             continue
         kept = 0
         for j in range(k):
-            other, distance = lists.position[i, j], lists.distance[i, j]
-            if other != NO_POSITION and is_gone[other]:
+            other, distance = before.position[i, j], before.distance[i, j]
+            if other == NO_POSITION:
+                break
+            if is_gone[other]:
                 is_affected[i] |= distance <= radius[i]
                 continue
-            lists.position[i, kept], lists.distance[i, kept] = other, distance
+            if other >= first:
+                other = later[other - first]
+            after.position[to, kept], after.distance[to, kept] = other, distance
             kept += 1
         for j in range(kept, k):
-            lists.position[i, j], lists.distance[i, j] = NO_POSITION, LARGEST
+            after.position[to, j], after.distance[to, j] = NO_POSITION, LARGEST
+        after.complete[to] = before.complete[i]
+
+
+@kernel
+def list_crossing(lists, positions, vertex, row, cores, begin, end, a, b, weight, key):
+    """Write the edges of positions to listed ones of other vertices, which are ends.
+
+    They are those of the `positions` from index `begin` to `end`. Returns the number
+    of edges; without room for any, none is written.
+    """
+    count = 0
+    for i in positions[begin:end]:
+        if lists.complete[i] < 0:
+            continue
+        for j in range(lists.position.shape[1]):
+            other = lists.position[i, j]
+            if other == NO_POSITION:
+                break
+            if vertex[other] == vertex[i]:
+                continue
+            if len(key):
+                a[count], b[count] = vertex[i], vertex[other]
+                weight[count] = max(lists.distance[i, j], cores[i], cores[other])
+                key[count] = edge_key(row[i], row[other])
+            count += 1
+    return count
 
 
 @kernel

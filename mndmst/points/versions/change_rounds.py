@@ -17,9 +17,10 @@ from ..kernels.changed_points import (
     list_uncertain_points,
 )
 from ..kernels.changed_products import PartVertices
+from ..kernels.neighbour_lists import NeighbourLists
 from ..kernels.path_bounds import OldEdges, raise_bounds
 from .point_parts import SourceSearch
-from .positioned_points import PositionedPoints, group_starts
+from .positioned_points import PositionedPoints, crossing_edges, group_starts
 
 GROUPS = 1 << 10  # least groups of points that a thread goes through
 
@@ -73,11 +74,15 @@ class ChangeRounds:
         self.lists = np.empty((2, self.begins[-1]), np.uint32)
         self.parent = np.arange(count, dtype=np.uint32)
         self.of_vertex = np.empty(count, np.uint32)
+        # By position: lighter edges to points that search in all rounds are known
+        self.to_new = at.cores
+        if len(searching.position):
+            self.to_new = np.maximum(at.cores, searching.reach)
+        self.unread = self.after.lists  # until its edges are known
         self.searches = [
-            part.for_rounds(vertex[inside], at.cores[inside], lower_bound[inside])
+            part.for_rounds(vertex[inside], self.to_new[inside], lower_bound[inside])
             for part, inside in self.after.located_parts
         ]
-        self.reach = searching.reach
         self.searching: SourceSearch | None = None
         if len(searching.position):
             sources = at.sources(searching.position, vertex)
@@ -88,8 +93,9 @@ class ChangeRounds:
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Return the edges that join all components; see `BoruvkaRounds.finish`."""
-        chosen = [PointEdges.empty(0)]
+        chosen, lower_bound = [PointEdges.empty(0)], self.points.lower_bound
         edges = PointEdges.empty(len(self.parent))
+        cheap = self.after.parts[0].cheap
         while True:
             count, leaving = begin_round(known, self.parent, self.of_vertex, edges)
             if count == 1:
@@ -99,15 +105,17 @@ class ChangeRounds:
                 component = self.of_vertex[self.searching.sources.vertex]
                 self._improve(self.searching._replace(component=component), first)
             queries, groups = self._uncertain(first.weight)
+            if self.unread is not None and len(queries) > cheap:
+                known = PointEdges.concatenate([known, self._read(self.unread)])
+                continue
             component = self.of_vertex[self.points.vertex[queries]]
             searches = np.bincount(component, minlength=count)
-            taking_part = _with_few_searches(searches, self.after.parts[0].cheap)
+            taking_part = _with_few_searches(searches, cheap)
             searches_now = taking_part[component]
             if searches_now.any():
                 queries, component = queries[searches_now], component[searches_now]
                 sources = self.at.sources(queries, self.points.vertex)
                 starts = group_starts(groups[searches_now])
-                lower_bound = self.points.lower_bound
                 known_to = lower_bound[queries]
                 search = SourceSearch(sources, component, starts, known_to, False)
                 self._improve(search, first)
@@ -138,18 +146,36 @@ class ChangeRounds:
         queries, groups = np.concatenate(found, axis=1)
         return queries, groups
 
+    def _read(self, lists: NeighbourLists) -> PointEdges:
+        """Return the edges along lists between components, and bound all others."""
+        self.unread = None
+        points, vertex = self.points, self.of_vertex[self.points.vertex]
+        np.maximum(points.lower_bound, lists.complete, out=points.lower_bound)
+        self.searches = [
+            search.raised(points.lower_bound[inside])
+            for search, (_, inside) in zip(
+                self.searches, self.after.located_parts, strict=True
+            )
+        ]
+        every = np.arange(len(vertex), dtype=np.uint32)
+        edges = crossing_edges(self.at, lists, every, vertex)
+        first = np.empty(len(self.parent), np.uint32)  # a vertex of each component
+        first[self.of_vertex] = np.arange(len(self.parent), dtype=np.uint32)
+        return edges._replace(a=first[edges.a], b=first[edges.b])
+
     def _improve(self, search: SourceSearch, first: PointEdges) -> None:
         """Replace first edges by earlier ones from sources."""
         lower_bound, of_vertex = self.points.lower_bound, self.points.of_vertex
         if search.both:  # edges of new points have no other bounds
-            lower_bound = self.at.cores
-            if self.after.lists is not None:
-                lower_bound = np.maximum(lower_bound, self.reach)
+            lower_bound = self.to_new
             of_vertex = np.full(len(of_vertex), -np.inf)
         end = 0
         parts = self.after.located_parts
         for (part, at), of_part in zip(parts, self.searches, strict=True):
             begin, end = end, end + len(part.group_sizes)
+            least = self.points.least[begin:end].min()
+            if not search.both and least > first.weight[search.component].max():
+                continue  # the part has no edge within a bound
             vertices = PartVertices(
                 self.after.row[at],
                 self.points.vertex[at],

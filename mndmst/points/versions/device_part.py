@@ -24,7 +24,11 @@ from ..devices.point_products import (
 from ..kernels.boruvka_steps import PointEdges, edge_keys, find_first_edges
 from ..kernels.changed_points import take_earlier_edges
 from ..kernels.changed_products import PartVertices
+from ..kernels.neighbour_lists import NeighbourLists
+from ..kernels.norms import LARGEST
 from ..search.product_search import random_order
+from .kept_lists import listed_positions
+from .next_points import NextPoints
 from .point_parts import (
     FURTHER,
     PointPairs,
@@ -60,7 +64,7 @@ class DevicePart:
     """
 
     search, cheap, small, further = "device", 1 << 14, 1 << 15, FURTHER
-    reachable = 1 << 9
+    reachable, near = 1 << 9, 0
     metric: str
     listed: int  # the most neighbours that a search lists
     resident: ResidentPoints
@@ -106,15 +110,15 @@ class DevicePart:
         return None
 
     def of(
-        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+        self, points: NextPoints, rows: np.ndarray, threads: Threads
     ) -> tuple["DevicePart", np.ndarray]:
         """See `PointPart`."""
-        coordinates = point_coordinates(points[rows], self.metric, threads)
+        coordinates = point_coordinates(points.at(rows), self.metric, threads)
         return DevicePart.first(coordinates, self.metric, self.listed)
 
     def moved(
         self,
-        points: np.ndarray,
+        points: NextPoints,
         row: np.ndarray,
         removed: np.ndarray,
         threads: Threads,
@@ -200,6 +204,26 @@ class DevicePart:
                 return None
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
+    def lists(self, neighbours: np.ndarray, rows: np.ndarray) -> NeighbourLists:
+        """Return the lists of all positions of a part that has all points of a version.
+
+        `neighbours` has those of each row (see `PointForest`), and `rows` the row at
+        each position.
+        """
+        listed = listed_positions(neighbours, rows)
+        lists = NeighbourLists(np.full(listed.shape, LARGEST), listed, np.empty(0))
+        for begin in range(0, self.size, MOST_ROWS):
+            some = np.arange(begin, min(begin + MOST_ROWS, self.size), dtype=np.uint32)
+            row, entry = np.nonzero(listed[some] != NO_POSITION)
+            with _refusals():
+                points = self.resident.empty_points(len(some))
+                self.resident.copy_points(some, some - np.uint32(begin), points)
+                squares = self.resident.squares(points, row, listed[some[row], entry])
+            lists.distance[some[row], entry] = np.sqrt(squares)
+        last = np.count_nonzero(listed != NO_POSITION, axis=1) - 1
+        each = np.arange(self.size)
+        return lists._replace(complete=lists.distance[each, last])
+
     def pairs(
         self, count: int, wanted: Callable[[slice], tuple[PairRows, PairColumns]]
     ) -> Iterator[tuple[slice, PairsWithin]]:
@@ -220,13 +244,12 @@ class DevicePart:
             begin, size = some.stop, min(2 * size, MOST_ROWS)
 
     def for_rounds(
-        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+        self, vertex: np.ndarray, to_new: np.ndarray, to_others: np.ndarray
     ) -> "DeviceRounds":
         """See `PointPart`."""
-        cores = np.maximum(cores, self.least)
-        lower_bound = np.maximum(lower_bound, cores)
+        bounds = (np.maximum(bound, self.least) for bound in (to_new, to_others))
         with _refusals():
-            uploaded = map(self.resident.upload, (vertex, cores, lower_bound))
+            uploaded = map(self.resident.upload, (vertex, *bounds))
             return DeviceRounds(self, vertex, *uploaded)
 
 
@@ -242,8 +265,13 @@ class DeviceRounds:
     vertex: np.ndarray  # uint32
     # float64: lower bounds of edges to new points, and to others; infinite for removed
     # points
-    cores: np.ndarray
-    lower_bound: np.ndarray
+    to_new: np.ndarray
+    to_others: np.ndarray
+
+    def raised(self, to_others: np.ndarray) -> "DeviceRounds":
+        """See `RoundSearch`."""
+        with _refusals():
+            return replace(self, to_others=self.part.resident.upload(to_others))
 
     def improve_first_edges(
         self,
@@ -280,10 +308,10 @@ class DeviceRounds:
 
         def wanted(some: slice) -> tuple[PairRows, PairColumns]:
             bound = first.weight[component[some]]
-            bound[sources.core[some] > bound] = -1
+            bound[np.maximum(sources.core, search.complete)[some] > bound] = -1
             rows = PairRows(sources.points[some], bound, component[some])
             reach = first.weight if search.both else np.full(len(first.weight), -1.0)
-            least = self.cores if search.both else self.lower_bound
+            least = self.to_new if search.both else self.to_others
             of_vertex, vertex_bound = vertices.of_vertex, vertices.vertex_bound
             return rows, PairColumns(self.vertex, least, of_vertex, vertex_bound, reach)
 
@@ -298,7 +326,7 @@ class DeviceRounds:
     def _columns(self, of_vertex: np.ndarray, wanted: np.ndarray) -> PairColumns:
         """Return columns of which the present points of wanted vertices are found."""
         least, none = np.where(wanted, 0.0, np.inf), np.full(len(of_vertex), -1.0)
-        return PairColumns(self.vertex, self.cores, of_vertex, least, none)
+        return PairColumns(self.vertex, self.to_new, of_vertex, least, none)
 
     def _bound_components(
         self, vertices: PartVertices, first: PointEdges, threads: Threads

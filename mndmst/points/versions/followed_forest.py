@@ -17,14 +17,10 @@ from ..kernels.neighbour_lists import NeighbourLists
 from ..kernels.rooted_forest import find_positions, list_positions, root_forest
 from ..metrics import METRICS, prepared
 from ..point_forest import PointForest
-from ..search.point_search import TreeSearch
-from ..search.remote_points import RemotePoints
-from ..search.search_choice import choose_search, make_local, make_search
-from ..search_reporter import SearchReporter
-from .device_part import DevicePart, DeviceRefusalError
+from .device_part import DeviceRefusalError
+from .first_part import first_part
 from .pair_distances import pair_distances
-from .point_parts import FURTHER, PointPart, TreePart, leaf_type
-from .product_part import ProductPart
+from .point_parts import PointPart, leaf_type
 
 # Fewer points are searched anew in a few milliseconds.
 LEAST_POINTS = 512
@@ -58,7 +54,7 @@ class FollowedForest:
     # float64, by position: the distance to the `min_samples`-th neighbour, at least the
     # first; -1 for removed points
     radius: np.ndarray
-    lists: NeighbourLists | None  # in products; a tree finds neighbours in less time
+    lists: NeighbourLists | None  # a tree has none: it finds neighbours in less time
     # uint32, by position: the other end of its edge towards the root of the forest; its
     # own position for the root and for removed points
     up: np.ndarray
@@ -158,45 +154,21 @@ class FollowedForest:
         if coordinates.scale.factor != 1:
             return None
         compile_for("versions", np.dtype(leaf_type(points.dtype, metric)))
-        listed = order + FURTHER
-        choice = choose_search(coordinates, metric, search, listed, device_tree=True)
-        norm, lists = METRICS[metric].norm, None
-        part: PointPart
-        if choice.name in ("tree", "device-tree"):
-            tree, point = TreePart.first(coordinates.all(), metric, points.dtype, team)
-            part, radius = tree, point_forest.radius
-            if radius is None:
-                others = RemotePoints(len(points))
-                search_all = TreeSearch(tree.tree._replace(point=point), others, team)
-                radius = search_all.neighbours(order, order).cores
-            else:
-                radius = radius[point]
-        elif choice.name == "product":
-            part, lists = ProductPart.first(
-                points, metric, order, point_forest.neighbours, team
+        try:
+            first = first_part(
+                points, coordinates, metric, order, point_forest, search, team
             )
-            point = part.exact.point
-            radius = lists.distance[:, order - 1].copy()
-        else:
-            try:
-                part, point = DevicePart.first(coordinates, metric, listed + 1)
-            except DeviceRefusalError:
-                return None
-            radius = point_forest.radius
-            if radius is None:
-                local = make_local(coordinates, norm, choice, team, SearchReporter())
-                radius = make_search(local, team).neighbours(order, order).cores
-            else:
-                radius = radius[point]
+        except DeviceRefusalError:
+            return None
         position = np.empty(len(points), np.uint32)
-        position[point] = np.arange(len(points), dtype=np.uint32)
+        position[first.row] = np.arange(len(points), dtype=np.uint32)
         forest = point_forest.forest
         weight = forest.weight
         if not METRICS[metric].is_norm:
-            of = coordinates.of
+            of, norm = coordinates.of, METRICS[metric].norm
             weight = pair_distances(of, forest.src, of, forest.dst, norm, team)
             if min_samples:
-                cores = radius[position]
+                cores = first.radius[position]
                 larger = np.maximum(cores[forest.src], cores[forest.dst])
                 weight = np.maximum(weight, larger)
         up, up_weight = np.empty(len(points), np.uint32), np.empty(len(points))
@@ -205,10 +177,10 @@ class FollowedForest:
             metric,
             min_samples,
             threads,
-            (part,),
-            point,
-            radius,
-            lists,
+            (first.part,),
+            first.row,
+            first.radius,
+            first.lists,
             up,
             up_weight,
             point_forest,

@@ -25,10 +25,9 @@ Old points whose core distance falls have lighter edges to their nearest neighbo
 alone, which are listed.
 """
 
-from concurrent.futures import Future
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from ...kernels.threads import each_range
 from ..devices.point_products import NO_POSITION
 from ..kernels.boruvka_steps import LAST_KEY, PointEdges, edge_keys
 from ..kernels.kd_tree import LEAF
-from ..kernels.neighbour_lists import NeighbourLists, insert_listed, remove_listed
+from ..kernels.neighbour_lists import NeighbourLists, insert_listed
 from ..kernels.norms import LARGEST
 from ..kernels.open_edges import NearPoints, drop_closed_edges, weigh_listed
 from ..kernels.rooted_forest import (
@@ -58,14 +57,14 @@ from .followed_forest import LEAST_POINTS, FollowedForest, Reached
 from .forest_core import ForestCore
 from .kept_lists import (
     NEAR_SAMPLE,
-    listed_between,
     near_distance,
-    rearranged_lists,
+    present_lists,
     write_lists,
 )
+from .next_points import NextPoints
 from .point_parts import TreePart
-from .positioned_points import PositionedPoints, group_starts
-from .rearrangement import Rearrangement, RowShift
+from .positioned_points import PositionedPoints, crossing_edges, group_starts
+from .rearrangement import Rearrangement
 
 # After a batch of more than this fraction of the points (1 / 256) a fresh search takes
 # less time on two cores; of points in products, after more than 1 / 32, and of points
@@ -93,57 +92,33 @@ def pays(batch: int, points: int, search: str) -> bool:
     return points > LEAST_POINTS and share * batch <= points
 
 
-class RowBatch(NamedTuple):
-    """A batch, with the user's points before and after it."""
-
-    old: np.ndarray
-    removed: np.ndarray  # rows of `old`
-    # The last `new` ones are new; others are still being copied, until `copied` is done
-    points: np.ndarray
-    new: int
-    copied: Future[object]
-
-
-def next_forest(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
+def next_forest(before: FollowedForest, points: NextPoints) -> FollowedForest | None:
     """Return the forest after a batch; None if a fresh search is faster."""
     try:
-        return _followed(before, batch)
+        return _followed(before, points)
     except DeviceRefusalError:
         return None
 
 
-def _followed(before: FollowedForest, batch: RowBatch) -> FollowedForest | None:
+def _followed(before: FollowedForest, points: NextPoints) -> FollowedForest | None:
     """See `next_forest`; raises DeviceRefusalError if a device cannot follow."""
-    old, removed, points, new, copied = batch
-    total = len(points)
-    if total <= max(LEAST_POINTS, before.min_samples + 1):
+    if len(points) <= max(LEAST_POINTS, before.min_samples + 1):
         return None
-    inserted = before.prepared(points[total - new :])
+    inserted = before.prepared(points.inserted)
     if scale_for(METRICS[before.metric].norm, *extremes(inserted)).factor != 1:
         return None
+    old, removed = points.old, points.removed
     is_gone = np.zeros(len(before.radius), np.bool_)
     is_gone[before.positions_of(removed, len(old))] = True
-    is_affected, lists = np.zeros_like(is_gone), None
     if before.lists is None:
         changed = np.concatenate([before.prepared(old[removed]), inserted])
         reached = before.reached(changed, before.radius)
     else:
-        lists = NeighbourLists(*(column.copy() for column in before.lists))
-        remove_listed(lists, is_gone, before.radius, is_affected)
-        reached = _near_new(before, old, inserted, lists.complete)
+        complete = np.where(is_gone, -1.0, before.lists.complete)
+        reached = _near_new(before, old, inserted, complete)
     if reached is None:
         return None
-    position = reached.position
-    affects = reached.distance < before.radius[position]
-    if lists is None:
-        affects |= reached.point < len(removed)
-    is_affected[position[affects]] = True
-    is_affected[is_gone] = False
-    copied.result()
-    change = _ForestChange(
-        before, is_gone, batch, inserted, is_affected, lists, reached
-    )
-    return change.forest()
+    return _ForestChange(before, is_gone, points, inserted, reached).forest()
 
 
 def _near_new(
@@ -158,9 +133,10 @@ def _near_new(
     """
     near = np.flatnonzero(before.radius >= 0)
     near = near[:: max(1, len(near) // NEAR_SAMPLE)]
-    if len(near) and len(inserted):
+    pairs = before.parts[0].near
+    if pairs and len(near) and len(inserted):
         sample = before.prepared(old[before.row[near]])
-        further = near_distance(inserted, sample, len(old))
+        further = near_distance(inserted, sample, len(old), pairs)
         reach = np.where(complete < 0, complete, np.maximum(complete, further))
         reached = before.reached(inserted, reach)
         if reached is not None:
@@ -175,41 +151,50 @@ class _ForestChange:
         self,
         before: FollowedForest,
         is_gone: np.ndarray,
-        batch: RowBatch,
+        points: NextPoints,
         inserted: np.ndarray,
-        is_affected: np.ndarray,
-        lists: NeighbourLists | None,
         reached: Reached,
     ) -> None:
-        """Take a batch; `is_gone` is by position `before`."""
-        removed, points = batch.removed, batch.points
+        """Take a batch; `is_gone` is by position `before`.
+
+        `reached` has pairs with new points and, without lists, with removed ones, which
+        come first.
+        """
         self.before, self.points, self.is_gone = before, points, is_gone
-        self.rows = RowShift(len(batch.old), removed)
-        lost, weighed = self._edges_at(is_affected)
-        rises = np.zeros_like(is_affected)
-        rises[reached.position[reached.point < len(removed)]] = True
-        # By position, in whose order near queries search together
-        affected = np.flatnonzero(is_affected)
-        after, rearrangement = self._rearranged(inserted, lost)
+        self.rows = points.rows
+        after, rearrangement = self._rearranged(inserted)
         self.rearrangement, moved = rearrangement, rearrangement.moved
-        if lists is not None:
-            lists = rearranged_lists(lists, rearrangement)
+        falls, rises = np.zeros_like(is_gone), np.zeros_like(is_gone)
+        nearer = reached.distance < before.radius[reached.position]
+        falls[reached.position[nearer]] = True
+        lists = before.lists
+        if lists is None:
+            rises[reached.position[reached.point < len(points.removed)]] = True
+        else:
+            lists = present_lists(
+                lists, is_gone, before.radius, rearrangement, rises, before.team
+            )
             after = replace(after, lists=lists)
         self.after = after
+        is_affected = (falls | rises) & ~is_gone
+        lost, weighed = self._edges_at(is_affected)
+        roots = lost[~is_gone[lost] | (lost < rearrangement.first)]
+        after.up[moved(roots)] = moved(roots)
+        # By position, in whose order near queries search together
+        affected = np.flatnonzero(is_affected)
         self.at = PositionedPoints(after, after.cores)
         self.new = np.sort(rearrangement.of_new)
         self.affected = moved(affected)
         # The positions whose neighbours change, with the new ones last
         self.targets = np.append(self.affected, self.new)
-        self.coordinates = self.at.coordinates(self.targets)
         order = max(before.min_samples, 1)
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
             k = order + 1 + after.parts[0].further
             # Core distances fall where no removed point is within the old one
             within = np.full(len(self.targets), np.inf)
-            falls = np.flatnonzero(~rises[affected])
-            within[falls] = self.old_radius[falls]
+            only_falls = np.flatnonzero(~rises[affected])
+            within[only_falls] = self.old_radius[only_falls]
             distance, position = self._nearest(within, min(k, len(points)))
             after.radius[self.targets] = distance[:, order]
             self.listed_distance, self.listed = distance, position
@@ -220,7 +205,8 @@ class _ForestChange:
             near = moved(reached.position)
             insert_listed(lists, near, new, reached.distance)
             known = reached.reach[reached.reach >= 0].min(initial=LARGEST)
-            if self._list_among_new(lists, inserted, known):
+            near_ones = after.parts[0].near
+            if near_ones and self._list_among_new(lists, inserted, known):
                 insert_listed(lists, new, near, reached.distance)
             self._list_again(lists, order)
             after.radius[self.targets] = lists.distance[self.targets, order - 1]
@@ -233,6 +219,11 @@ class _ForestChange:
         self.lost = PointEdges.concatenate([
             self._lost_edges(lost), self._weighed_again(weighed, moved(weighed))
         ])  # fmt: skip
+
+    @cached_property
+    def coordinates(self) -> np.ndarray:
+        """The coordinates of the targets."""
+        return self.at.coordinates(self.targets)
 
     def _list_among_new(
         self, lists: NeighbourLists, inserted: np.ndarray, known: float
@@ -292,12 +283,11 @@ class _ForestChange:
         gone = self.is_gone[vertices] | self.is_gone[before.up[vertices]]
         return vertices[gone], vertices[~gone]
 
-    def _rearranged(
-        self, inserted: np.ndarray, lost: np.ndarray
-    ) -> tuple[FollowedForest, Rearrangement]:
+    def _rearranged(self, inserted: np.ndarray) -> tuple[FollowedForest, Rearrangement]:
         """Return parts of the points after the batch, with the edges before it.
 
-        The radius of a new point is NaN. `lost` are positions whose upward edges go.
+        The radius of a new point is NaN, and upward edges to removed points are
+        undefined.
         """
         before, team = self.before, self.before.team
         gone = np.flatnonzero(self.is_gone)
@@ -351,8 +341,6 @@ class _ForestChange:
         new = rearrangement.of_new
         after.up[first:] = rearrangement.end_of_positions(before.up, new)
         after.up_weight[first:] = rearrangement.end_of(before.up_weight, 0.0)
-        roots = rearrangement.moved(lost[~self.is_gone[lost] | (lost < first)])
-        after.up[roots] = roots
         changed = []
         for part, at in parts[:built]:
             inside = gone[(gone >= at.start) & (gone < at.stop)] - at.start
@@ -382,8 +370,6 @@ class _ForestChange:
         vertex, count = core.contract(lower_bound)
         # Edges that a target does not list are no shorter than its longest listed one.
         # Only now: `contract` passes lower bounds on to other points.
-        if after.lists is not None:
-            np.maximum(lower_bound, after.lists.complete, out=lower_bound)
         bound = np.maximum(lower_bound[self.targets], self.complete)
         lower_bound[self.targets] = bound
         lower_bound[searching.position] = np.inf
@@ -393,9 +379,8 @@ class _ForestChange:
             known, old = core.between_components(vertex)
             paths = old_edges(known.take(slice(old)), ends)
             if after.lists is not None:
-                further = self.at.edges(*listed_between(after.lists, vertex))
-                further = further._replace(a=vertex[further.a], b=vertex[further.b])
-                known = PointEdges.concatenate([known, further])
+                listed = crossing_edges(self.at, after.lists, self.targets, vertex)
+                known = PointEdges.concatenate([known, listed])
             rounds = ChangeRounds(self.at, vertex, lower_bound, count, searching, paths)
             chosen = rounds.finish(known)
         dropped, new = core.replaced(chosen)
@@ -610,10 +595,21 @@ class _ForestChange:
         return PointEdges(a, b, least[group], edge_keys(after.row[a], after.row[b]))
 
     def _listed_edges(self) -> PointEdges:
-        """Return the edges of the targets to their listed neighbours."""
-        near = self.listed != NO_POSITION
-        target = np.repeat(self.targets, near.sum(axis=1))
-        return self.at.edges(target, self.listed[near], self.listed_distance[near])
+        """Return the edges of targets' lists that are new, or lighter than before.
+
+        An edge may be lighter than before if the core distance of its target falls.
+        """
+        old, cores = len(self.affected), self.at.cores
+        falls = self.after.radius[self.affected] < self.old_radius[:old]
+        index = np.append(np.flatnonzero(falls), np.arange(old, len(self.targets)))
+        target, listed = self.targets[index], self.listed[index]
+        distance, before = self.listed_distance[index], self.old_radius[index]
+        before[np.isnan(before)] = np.inf
+        is_listed = listed != NO_POSITION
+        other = np.where(is_listed, listed, 0)
+        larger = np.maximum(distance, np.maximum(cores[other], cores[target, None]))
+        row, entry = np.nonzero(is_listed & (larger < before[:, None]))
+        return self.at.edges(target[row], listed[row, entry], distance[row, entry])
 
     def _searching(self, index: np.ndarray) -> tuple[SearchingPoints, PointEdges]:
         """Return some targets as points that search, and their edges to near points.

@@ -7,28 +7,59 @@ all its points: in a batch, new points and few others search.
 
 import numpy as np
 
+from ...kernels.threads import Threads, each_range
 from ..devices.point_products import NO_POSITION
-from ..kernels.neighbour_lists import NeighbourLists
+from ..kernels.neighbour_lists import NeighbourLists, copy_present
 from ..kernels.norms import LARGEST
 from .rearrangement import Rearrangement
 
-# Pairs of a new point and a position, per new point, whose distances are listed; and
-# positions of the sample that estimates how far these are.
-NEAR, NEAR_SAMPLE = 128, 1 << 10
+NEAR_SAMPLE = 1 << 10  # positions of the sample for `near_distance`
 
 
-def rearranged_lists(
-    lists: NeighbourLists, rearrangement: Rearrangement
+def listed_positions(neighbours: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the positions of neighbours by position.
+
+    `neighbours` has those of each row, as rows; `rows` has the row at each position.
+    """
+    position = np.empty_like(rows)
+    position[rows] = np.arange(len(rows), dtype=np.uint32)
+    listed = neighbours[rows]
+    is_listed = listed != NO_POSITION
+    listed[is_listed] = position[listed[is_listed]]
+    return listed
+
+
+def present_lists(
+    before: NeighbourLists,
+    is_gone: np.ndarray,
+    radius: np.ndarray,
+    rearrangement: Rearrangement,
+    is_affected: np.ndarray,
+    team: Threads,
 ) -> NeighbourLists:
-    """Return the lists by new position; new points have none."""
-    position = lists.position.copy()
-    listed = position != NO_POSITION
-    position[listed] = rearrangement.moved(position[listed])
-    return NeighbourLists(
-        rearrangement.column(lists.distance, LARGEST),
-        rearrangement.column(position, np.asarray(NO_POSITION)),
-        rearrangement.column(lists.complete, LARGEST),
+    """Return the lists of the next version, without removed and new points.
+
+    Marks old positions that lose a neighbour within their radius.
+    """
+    shape = rearrangement.size, before.position.shape[1]
+    after = NeighbourLists(
+        np.empty(shape), np.empty(shape, np.uint32), np.empty(shape[0])
     )
+    new = rearrangement.of_new
+    after.distance[new], after.position[new] = LARGEST, NO_POSITION
+    after.complete[new] = LARGEST
+    team.run(
+        copy_present,
+        before,
+        is_gone,
+        radius,
+        rearrangement.first,
+        rearrangement.later,
+        after,
+        is_affected,
+        *each_range(team.bounds(len(is_gone))),
+    )
+    return after
 
 
 def write_lists(
@@ -52,26 +83,13 @@ def write_lists(
     lists.position[points] = position[~left_out].reshape(shape)
 
 
-def listed_between(
-    lists: NeighbourLists, vertex: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return listed pairs of positions with different vertices, and their distances."""
-    # A missing neighbour has the index after the last position
-    of = np.append(vertex, 0)[np.minimum(lists.position, len(vertex))]
-    differs = (of != vertex[:, None]) & (lists.position != NO_POSITION)
-    differs &= lists.complete[:, None] >= 0
-    one, entry = np.nonzero(differs)
-    other, distance = lists.position[one, entry], lists.distance[one, entry]
-    return one.astype(np.uint32), other, distance
-
-
-def near_distance(new: np.ndarray, sample: np.ndarray, count: int) -> float:
-    """Return a Euclidean distance within which NEAR of `count` points are, on average.
+def near_distance(new: np.ndarray, sample: np.ndarray, count: int, near: int) -> float:
+    """Return a Euclidean distance within which on average `near` of `count` points are.
 
     The distances are between `new` points and a `sample` of the others.
     """
     squares = -2 * (new @ sample.T)
     squares += np.einsum("ij,ij->i", sample, sample)
     squares += np.einsum("ij,ij->i", new, new)[:, None]
-    last = min(squares.size * NEAR // count, squares.size - 1)
+    last = min(squares.size * near // count, squares.size - 1)
     return float(np.sqrt(max(np.partition(squares, last, axis=None)[last], 0.0)))

@@ -32,6 +32,7 @@ from ..kernels.kd_tree import LEAF, PointTree
 from ..kernels.open_edges import NearPoints, list_open_edges
 from ..metrics import METRICS, Norm, prepared
 from ..search.build_tree import build_tree
+from .next_points import NextPoints
 
 # Neighbours that products list beyond those of the core distance.
 FURTHER = 6
@@ -87,6 +88,9 @@ class RoundSearch(Protocol):
         All searches with `both` have the same sources.
         """
 
+    def raised(self, to_others: np.ndarray) -> Self:
+        """Return the search with larger lower bounds; see `PointPart.for_rounds`."""
+
 
 class PointPart(Protocol):
     """Some points of a version, at positions from 0 on; immutable.
@@ -100,6 +104,9 @@ class PointPart(Protocol):
     small: int  # a part of fewer points, other than the first one, is made anew
     further: int  # neighbours that a search lists beyond those of the core distance
     reachable: int  # most positions that each point of a batch reaches, on average
+    # Where neighbours are listed: positions whose distances to each new point the first
+    # search lists, on average; 0 if a second search takes less time
+    near: int
 
     @property
     def size(self) -> int:
@@ -124,7 +131,7 @@ class PointPart(Protocol):
         """
 
     def of(
-        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+        self, points: NextPoints, rows: np.ndarray, threads: Threads
     ) -> tuple[Self, np.ndarray]:
         """Return a part of the same kind with some rows of the next version's points.
 
@@ -134,7 +141,7 @@ class PointPart(Protocol):
 
     def moved(
         self,
-        points: np.ndarray,
+        points: NextPoints,
         row: np.ndarray,
         removed: np.ndarray,
         threads: Threads,
@@ -202,7 +209,7 @@ class PointPart(Protocol):
         """
 
     def for_rounds(
-        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+        self, vertex: np.ndarray, to_new: np.ndarray, to_others: np.ndarray
     ) -> RoundSearch:
         """Return the search of rounds in which points have these vertices and bounds.
 
@@ -236,7 +243,7 @@ def leaf_type(dtype: np.dtype, metric: str) -> type[np.float32] | type[np.float6
 class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
-    search, cheap, small, reachable = "tree", 1 << 12, 1 << 10, 1 << 9
+    search, cheap, small, reachable, near = "tree", 1 << 12, 1 << 10, 1 << 9, 0
     further = 2  # a walk lists the edges of a point with more new neighbours
 
     def __init__(
@@ -284,15 +291,16 @@ class TreePart:
         return tree.end[tree.leaves] - tree.begin[tree.leaves]
 
     def of(
-        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+        self, points: NextPoints, rows: np.ndarray, threads: Threads
     ) -> tuple["TreePart", np.ndarray]:
         """See `PointPart`."""
-        values = prepared(np.asarray(points[rows], np.float64), self.metric)
-        return TreePart.first(values, self.metric, points.dtype, threads)
+        own = points.at(rows)
+        values = prepared(np.asarray(own, np.float64), self.metric)
+        return TreePart.first(values, self.metric, own.dtype, threads)
 
     def moved(
         self,
-        points: np.ndarray,
+        points: NextPoints,
         row: np.ndarray,
         removed: np.ndarray,
         threads: Threads,
@@ -409,9 +417,13 @@ class TreePart:
         return reach
 
     def for_rounds(
-        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+        self, vertex: np.ndarray, to_new: np.ndarray, to_others: np.ndarray
     ) -> "TreePart":
         """See `PointPart`."""
+        return self
+
+    def raised(self, to_others: np.ndarray) -> "TreePart":
+        """See `RoundSearch`."""
         return self
 
     def improve_first_edges(

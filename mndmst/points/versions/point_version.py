@@ -5,7 +5,6 @@ that of their ends at equal weights, never changes between old edges.
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,20 +12,16 @@ import numpy as np
 from ...api.forest import Forest
 from ...host.cores import core_count
 from ...host.errors import InputError
-from ...kernels.edge_columns import copy_pieces
-from ...kernels.threads import ALONE, Threads
-from ...native.call_columns import ArrayPieces
+from ...kernels.threads import Threads
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..metrics import METRICS, prepared
 from ..pairwise_forest import Metric, metric_forest, simplified, with_variances
 from ..point_forest import PointForest
 from .followed_forest import FollowedForest
-from .forest_change import RowBatch, next_forest, pays
+from .forest_change import next_forest, pays
+from .next_points import NextPoints
 from .point_batch import PointBatch, PointIds, checked_points
-
-COPIED = 1 << 14  # most points that a thread copies at a time
-AT_ONCE = 1 << 22  # bytes of points that are copied before the thread goes on
 
 
 @dataclass(frozen=True)
@@ -176,45 +171,21 @@ class PointVersion:
         if same and not len(removed) and not len(batch.ids):
             return replace(self, number=self.number + 1)
         threads = Threads(self.rule.threads or core_count())
-        points, copied = _changed_points(self.points, removed, batch.points, threads)
+        points = NextPoints(self.points, removed, batch.points, threads)
         followed = None
         size, search = len(removed) + len(batch.ids), self.point_forest.search
         if same and pays(size, len(points), search):
             before = self.followed or rule.followed(self.points, self.point_forest)
             if before is not None:
-                new = len(batch.ids)
-                of_rows = RowBatch(self.points, removed, points, new, copied)
-                followed = next_forest(before, of_rows)
-        copied.result()
+                followed = next_forest(before, points)
         return replace(
             self,
             rule=rule,
             number=self.number + 1,
             point_ids=self.point_ids.changed(removed, batch.ids),
-            points=points,
+            points=points.all(),
             point_forest=(
-                followed.point_forest if followed else rule.forest_of(points)
+                followed.point_forest if followed else rule.forest_of(points.all())
             ),
             followed=followed,
         )
-
-
-def _changed_points(
-    points: np.ndarray, removed: np.ndarray, inserted: np.ndarray, threads: Threads
-) -> tuple[np.ndarray, Future[object]]:
-    """Return the points without some rows, and new ones after them.
-
-    Threads copy many old ones meanwhile, until the future is done.
-    """
-    kept = len(points) - len(removed)
-    kind = np.result_type(points, inserted) if len(inserted) else points.dtype
-    changed = np.empty((kept + len(inserted), points.shape[1]), kind)
-    changed[kept:] = inserted
-    cuts = np.arange(COPIED, len(points), COPIED)
-    begin = np.sort(np.concatenate([[0], cuts, removed + 1]))
-    end = np.sort(np.concatenate([cuts, removed, [len(points)]]))
-    old, width = np.ascontiguousarray(points, kind), points.shape[1]
-    stay = ArrayPieces.of(old.reshape(-1), begin * width, end * width)
-    into = changed[:kept].reshape(-1)
-    threads = threads if changed.nbytes > AT_ONCE else ALONE
-    return changed, threads.start(copy_pieces, [stay], [into], threads)

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from ...kernels.edge_columns import ends_of
+from ...kernels.threads import each_range
+from ...native.call_columns import ArrayPieces
 from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.changed_points import EdgeSources
+from ..kernels.neighbour_lists import NeighbourLists, list_crossing
 from .followed_forest import FollowedForest
 from .point_parts import PointPart
 
@@ -60,6 +65,34 @@ class PositionedPoints:
             self.cores[positions],
             vertex[positions],
         )
+
+
+def crossing_edges(
+    at: PositionedPoints,
+    lists: NeighbourLists,
+    positions: np.ndarray,
+    vertex: np.ndarray,
+) -> PointEdges:
+    """Return the edges of positions to listed ones of other vertices, which are ends.
+
+    `vertex` is by position.
+    """
+    forest = at.forest
+    ranges = each_range(forest.team.bounds(len(positions)))
+    write = partial(
+        forest.team.run,
+        list_crossing,
+        lists,
+        positions,
+        vertex,
+        forest.row,
+        at.cores,
+        *ranges,
+    )
+    begins = ends_of(write(*PointEdges.empty(0)))
+    edges = PointEdges.empty(begins[-1])
+    write(*(ArrayPieces.of(column, begins) for column in edges))
+    return edges
 
 
 def group_starts(group: np.ndarray) -> np.ndarray:

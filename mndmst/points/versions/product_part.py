@@ -11,7 +11,7 @@ import numpy as np
 
 from ...kernels.threads import Threads, each_range
 from ..coordinates import divided_points, typed_points
-from ..devices.point_products import NO_POSITION, PointArrays
+from ..devices.point_products import PointArrays
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.changed_products import (
     PartVertices,
@@ -22,7 +22,6 @@ from ..kernels.kd_tree import LEAF
 from ..kernels.neighbour_lists import NeighbourLists, fill_lists
 from ..kernels.product_filter import PairTile, Tile
 from ..metrics import METRICS, prepared
-from ..point_forest import neighbours_to_list
 from ..search.blas_threads import one_blas_thread
 from ..search.product_search import (
     COLUMNS,
@@ -30,10 +29,10 @@ from ..search.product_search import (
     HostProducts,
     RoundedPoints,
     TileMemory,
-    random_order,
 )
-from ..search.search_steps import no_report
 from ..search.surplus_equals import EqualGroups
+from .kept_lists import listed_positions
+from .next_points import NextPoints
 from .pair_distances import blocks, pair_distances
 from .point_parts import (
     FURTHER,
@@ -63,6 +62,7 @@ class ProductPart:
     """
 
     search, cheap, small, further = "product", 1 << 7, 1 << 10, FURTHER
+    near = 128
     reachable = 1 << 13  # copies of a text: a fit would compare all pairs of points
     metric: str
     exact: PointArrays  # numbers are the version's rows
@@ -74,38 +74,31 @@ class ProductPart:
         cls,
         points: np.ndarray,
         metric: str,
-        order: int,
-        neighbours: np.ndarray | None,
+        neighbours: np.ndarray,
         threads: Threads,
-    ) -> tuple["ProductPart", NeighbourLists]:
-        """Return the only part of a version, and lists of at least `order` neighbours.
+    ) -> tuple["ProductPart", np.ndarray, NeighbourLists]:
+        """Return the only part of a version, the row at each position, and its lists.
 
-        `neighbours` has those of each row if they are known; see `PointForest`. Lists
-        are complete up to ascending distances: a search of edges up to a weight
-        compares the first positions, and need not copy points of single ones.
+        `neighbours` has those of each row; see `PointForest`. Lists are complete up to
+        ascending distances: a search of edges up to a weight compares the first
+        positions, and need not copy points of single ones.
         """
         row = np.arange(len(points), dtype=np.uint32)
         if metric in DIVIDED:
             exact = PointArrays(*divided_points(points, metric, threads), row, row)
         else:
             exact = _prepared_points(points, metric, row, row)
-        if neighbours is None:
-            neighbours = _nearest_rows(exact, order, threads)
         lists = NeighbourLists(
             np.empty(neighbours.shape), neighbours, np.empty(len(points))
         )
         ranges = each_range(threads.bounds(len(points), LEAF))
         threads.run(fill_lists, exact, lists, *ranges)
         row = np.argsort(lists.complete, kind="stable").astype(np.uint32)
-        position = np.empty_like(row)
-        position[row] = np.arange(len(row), dtype=np.uint32)
-        listed = neighbours[row]
-        is_listed = listed != NO_POSITION
-        listed[is_listed] = position[listed[is_listed]]
+        listed = listed_positions(neighbours, row)
         lists = NeighbourLists(lists.distance[row], listed, lists.complete[row])
         exact = exact._replace(source=row, point=row)
         products = HostProducts(exact, threads)
-        return cls(metric, exact, products.rounded, products.equal), lists
+        return cls(metric, exact, products.rounded, products.equal), row, lists
 
     @property
     def size(self) -> int:
@@ -132,23 +125,23 @@ class ProductPart:
         return None
 
     def of(
-        self, points: np.ndarray, rows: np.ndarray, threads: Threads
+        self, points: NextPoints, rows: np.ndarray, threads: Threads
     ) -> tuple["ProductPart", np.ndarray]:
         """See `PointPart`."""
-        row = rows.astype(np.uint32)
+        row, own = rows.astype(np.uint32), points.at(rows)
         point = np.arange(len(rows), dtype=np.uint32)
         if self.metric in DIVIDED:
-            _, largest, length = divided_points(points[rows], self.metric, threads)
-            exact = self._exact(points, row, rows, largest, length)
+            _, largest, length = divided_points(own, self.metric, threads)
+            exact = self._exact(points.all(), row, rows, largest, length)
         else:
-            exact = _prepared_points(points[rows], self.metric, point, row)
+            exact = _prepared_points(own, self.metric, point, row)
         rounded = RoundedPoints.within(self.rounded.frame, exact, threads)
         equal = HostProducts(exact, threads, rounded).equal
         return ProductPart(self.metric, exact, rounded, equal), point
 
     def moved(
         self,
-        points: np.ndarray,
+        points: NextPoints,
         row: np.ndarray,
         removed: np.ndarray,
         threads: Threads,
@@ -163,7 +156,7 @@ class ProductPart:
             old = self.exact.source[stays]
             largest, length = largest[old], length[old]
         if self.metric in DIVIDED:
-            exact = self._exact(points, row, row[stays], largest, length)
+            exact = self._exact(points.all(), row, row[stays], largest, length)
         else:
             exact = self.exact._replace(point=row)
         rounded = self.rounded._replace(bounds=bounds._replace(half=half))
@@ -262,7 +255,7 @@ class ProductPart:
         return PointPairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def for_rounds(
-        self, vertex: np.ndarray, cores: np.ndarray, lower_bound: np.ndarray
+        self, vertex: np.ndarray, to_new: np.ndarray, to_others: np.ndarray
     ) -> "ProductRounds":
         """See `PointPart`."""
         return ProductRounds(self)
@@ -283,6 +276,10 @@ class ProductRounds:
         """Search the points of a part."""
         self.part = part
         self.kept: dict[int, PairTile] = {}  # by the first of up to COLUMNS positions
+
+    def raised(self, to_others: np.ndarray) -> "ProductRounds":
+        """See `RoundSearch`."""
+        return self
 
     def improve_first_edges(
         self,
@@ -373,16 +370,6 @@ class ProductRounds:
         if search.both:
             within = lower_bound <= first.weight[of_position]
             improve(np.flatnonzero(within).astype(np.uint32), within_theirs)
-
-
-def _nearest_rows(exact: PointArrays, order: int, threads: Threads) -> np.ndarray:
-    """Return at least `order` neighbours of each row, for points by row."""
-    row = random_order(len(exact.point))
-    mixed = HostProducts(exact._replace(source=row, point=row), threads)
-    k = neighbours_to_list(0, order, len(row))
-    neighbours = np.empty((len(row), k), np.uint32)
-    neighbours[row] = row[mixed.nearest(k, no_report)[1]]
-    return neighbours
 
 
 def _prepared_points(

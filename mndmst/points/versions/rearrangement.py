@@ -46,6 +46,7 @@ class Rearrangement:
         on, an index of these and, after them, of new points.
         """
         self.first, self._alive, self._order = first, alive, order
+        self.size = first + len(order)  # of the next version
         position = np.empty(len(order), np.uint32)
         position[order] = np.arange(first, first + len(order), dtype=np.uint32)
         # By old position from `first` on

@@ -12,7 +12,7 @@ from mndmst.backends.base import DeviceMemoryError
 from mndmst.points.devices.point_products import NO_POSITION, PairsWithin
 from mndmst.points.point_forest import points_forest
 from mndmst.points.search.search_choice import SearchChoice
-from mndmst.points.versions import device_part, followed_forest, forest_change
+from mndmst.points.versions import device_part, first_part, forest_change
 from mndmst.points.versions.point_version import ForestRule, PointVersion
 
 
@@ -85,7 +85,7 @@ def device(request, monkeypatch):
     searches = Searches(request.param)
     choice = SearchChoice("device", "a test")
     monkeypatch.setattr(forest_change, "LARGEST_SHARE", 2)
-    monkeypatch.setattr(followed_forest, "choose_search", lambda *_, **__: choice)
+    monkeypatch.setattr(first_part, "choose_search", lambda *_, **__: choice)
     monkeypatch.setattr(device_part, "find_accelerator", lambda _: ("a device", ""))
     monkeypatch.setattr(device_part, "searches_on", lambda _: searches)
     return searches
@@ -124,8 +124,12 @@ def test_any_batch(device, metric, min_samples):
     follow(PointVersion.first(points, ForestRule(metric, min_samples)), batches)
 
 
-def test_sources_search_in_halves_where_their_pairs_are_too_many(device):
-    """Between two far clusters, no edge is known once the points between are gone."""
+def test_sources_search_in_halves_where_their_pairs_are_too_many(device, monkeypatch):
+    """Between two far clusters, no edge is known once the points between are gone.
+
+    One point of each finds a first bound, within which many pairs are.
+    """
+    monkeypatch.setattr(device_part, "BOUNDING", 1)
     random = np.random.default_rng(3)
     far = [[0.0] * 6, [99.0] * 6, [50.0] * 6]
     points = np.repeat(far, [300, 300, 9], axis=0)
@@ -184,3 +188,19 @@ def test_components_without_an_edge_get_one_from_some_points(
     follow(version, [(range(750, 758), points[:9] / 2)])
     assert counts
     assert max(counts) <= max(3, bounding)
+
+
+def test_only_new_points_search_their_neighbours(device, monkeypatch):
+    """Old points have lists of neighbours, which are longer than their order."""
+    searching, nearest = [], device_part.DevicePart.improve_nearest
+
+    def count(self, queries, *given):
+        searching.append(len(queries))
+        nearest(self, queries, *given)
+
+    monkeypatch.setattr(device_part.DevicePart, "improve_nearest", count)
+    points = np.random.default_rng(2).normal(size=(900, 6))
+    version = PointVersion.first(points, ForestRule(min_samples=4))
+    version = follow(version, [(range(7), points[:5] / 2)])
+    assert version.followed.lists.position.shape[1] > 4
+    assert searching == [5, 5]  # in both parts

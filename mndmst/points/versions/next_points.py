@@ -1,0 +1,69 @@
+"""The user's points after a batch, while threads copy those that stay."""
+
+import numpy as np
+
+from ...kernels.threads import ALONE, Threads
+from .rearrangement import RowShift
+
+COPIED = 1 << 14  # most points that a thread copies at a time
+COPYING = 4  # one of so many threads copies: memory bounds them, and the search goes on
+AT_ONCE = 1 << 22  # bytes of points that are copied before the thread goes on
+
+
+class NextPoints:
+    """The points before and after a batch, which removes and then inserts some.
+
+    Rows that stay keep their order, and new rows come last. Threads copy the points
+    that stay while a search goes on.
+    """
+
+    def __init__(
+        self,
+        old: np.ndarray,
+        removed: np.ndarray,
+        inserted: np.ndarray,
+        threads: Threads,
+    ) -> None:
+        """Begin to copy the `old` points, but for the rows `removed`."""
+        self.removed, self.rows = removed, RowShift(len(old), removed)
+        kept = len(old) - len(removed)
+        kind = np.result_type(old, inserted) if len(inserted) else old.dtype
+        self.old = old.astype(kind, copy=False)
+        self._points = np.empty((kept + len(inserted), old.shape[1]), kind)
+        self._points[kept:] = inserted
+        self.inserted = self._points[kept:]
+        copying = Threads(max(1, threads.count // COPYING))
+        start = threads.start if self._points.nbytes > AT_ONCE else ALONE.start
+        self._copied = start(copying.map, np.copyto, self._copies())
+
+    def __len__(self) -> int:
+        """Return the number of points after the batch."""
+        return len(self._points)
+
+    def all(self) -> np.ndarray:
+        """Return the points after the batch, once all are copied."""
+        self._copied.result()
+        return self._points
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """Return the points at some rows after the batch, at once."""
+        points = np.empty((len(rows), self.old.shape[1]), self.old.dtype)
+        kept = len(self) - len(self.inserted)
+        stays = rows < kept
+        points[stays] = self.old[self.rows.old(rows[stays])]
+        points[~stays] = self.inserted[rows[~stays] - kept]
+        return points
+
+    def _copies(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return ranges of rows after the batch, and the old rows that they copy."""
+        cuts = np.arange(COPIED, len(self.old), COPIED)
+        begin = np.sort(np.concatenate([[0], cuts, self.removed + 1]))
+        end = np.sort(np.concatenate([cuts, self.removed, [len(self.old)]]))
+        to = np.cumsum(end - begin) - (end - begin)
+        return [
+            (self._points[to : to + end - begin], self.old[begin:end])
+            for to, begin, end in zip(
+                *(x.tolist() for x in (to, begin, end)), strict=True
+            )
+            if begin < end
+        ]
