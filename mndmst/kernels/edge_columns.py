@@ -128,6 +128,13 @@ def copy_bytes(into, of):
 
 
 @kernel
+def copy_ranges(of, begin, end, into, to):
+    """Copy ranges of bytes to where `to` says; `of` and `into` have bytes."""
+    for i in range(len(begin)):
+        copy_memory(into[to[i] :], of[begin[i] :], end[i] - begin[i])
+
+
+@kernel
 def read_pages(memory, begin, end):
     """Read a byte of each page, so that the system maps the pages; return the sum."""
     total = 0

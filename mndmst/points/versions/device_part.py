@@ -211,18 +211,19 @@ class DevicePart:
         each position.
         """
         listed = listed_positions(neighbours, rows)
-        lists = NeighbourLists(np.full(listed.shape, LARGEST), listed, np.empty(0))
+        distance, is_listed = np.full(listed.shape, LARGEST), listed != NO_POSITION
         for begin in range(0, self.size, MOST_ROWS):
-            some = np.arange(begin, min(begin + MOST_ROWS, self.size), dtype=np.uint32)
-            row, entry = np.nonzero(listed[some] != NO_POSITION)
+            some = slice(begin, min(begin + MOST_ROWS, self.size))
+            positions = np.arange(some.start, some.stop, dtype=np.uint32)
+            row, near = np.nonzero(is_listed[some])[0], listed[some][is_listed[some]]
             with _refusals():
-                points = self.resident.empty_points(len(some))
-                self.resident.copy_points(some, some - np.uint32(begin), points)
-                squares = self.resident.squares(points, row, listed[some[row], entry])
-            lists.distance[some[row], entry] = np.sqrt(squares)
-        last = np.count_nonzero(listed != NO_POSITION, axis=1) - 1
-        each = np.arange(self.size)
-        return lists._replace(complete=lists.distance[each, last])
+                points = self.resident.empty_points(len(positions))
+                self.resident.copy_points(positions, positions - begin, points)
+                squares = self.resident.squares(points, row, near)
+            distance[some][is_listed[some]] = np.sqrt(squares)
+        last = np.count_nonzero(is_listed, axis=1) - 1
+        complete = distance[np.arange(self.size), last]
+        return NeighbourLists(distance, listed, complete)
 
     def pairs(
         self, count: int, wanted: Callable[[slice], tuple[PairRows, PairColumns]]

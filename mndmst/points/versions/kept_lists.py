@@ -21,12 +21,10 @@ def listed_positions(neighbours: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
     `neighbours` has those of each row, as rows; `rows` has the row at each position.
     """
-    position = np.empty_like(rows)
+    position = np.full(len(rows) + 1, NO_POSITION)
     position[rows] = np.arange(len(rows), dtype=np.uint32)
-    listed = neighbours[rows]
-    is_listed = listed != NO_POSITION
-    listed[is_listed] = position[listed[is_listed]]
-    return listed
+    # A missing neighbour has the index after the last row
+    return position[np.minimum(neighbours[rows], len(rows))]
 
 
 def present_lists(

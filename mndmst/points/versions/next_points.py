@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from ...kernels.edge_columns import copy_ranges
 from ...kernels.threads import ALONE, Threads
 from .rearrangement import RowShift
 
-COPIED = 1 << 14  # most points that a thread copies at a time
-COPYING = 4  # one of so many threads copies: memory bounds them, and the search goes on
+COPYING = 4  # most threads that copy: memory bounds them, and the search goes on
 AT_ONCE = 1 << 22  # bytes of points that are copied before the thread goes on
 
 
@@ -28,13 +28,13 @@ class NextPoints:
         self.removed, self.rows = removed, RowShift(len(old), removed)
         kept = len(old) - len(removed)
         kind = np.result_type(old, inserted) if len(inserted) else old.dtype
-        self.old = old.astype(kind, copy=False)
+        self.old = np.ascontiguousarray(old, kind)
         self._points = np.empty((kept + len(inserted), old.shape[1]), kind)
         self._points[kept:] = inserted
         self.inserted = self._points[kept:]
-        copying = Threads(max(1, threads.count // COPYING))
+        count = min(threads.count, COPYING)
         start = threads.start if self._points.nbytes > AT_ONCE else ALONE.start
-        self._copied = start(copying.map, np.copyto, self._copies())
+        self._copied = start(Threads(count).map, copy_ranges, self._copies(count))
 
     def __len__(self) -> int:
         """Return the number of points after the batch."""
@@ -54,16 +54,19 @@ class NextPoints:
         points[~stays] = self.inserted[rows[~stays] - kept]
         return points
 
-    def _copies(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return ranges of rows after the batch, and the old rows that they copy."""
-        cuts = np.arange(COPIED, len(self.old), COPIED)
+    def _copies(self, threads: int) -> list[tuple[np.ndarray, ...]]:
+        """Return calls of `copy_ranges`, one for each of some threads."""
+        cuts = len(self.old) * np.arange(1, threads) // threads
         begin = np.sort(np.concatenate([[0], cuts, self.removed + 1]))
         end = np.sort(np.concatenate([cuts, self.removed, [len(self.old)]]))
-        to = np.cumsum(end - begin) - (end - begin)
+        to = np.append(0, np.cumsum(end - begin))[:-1]
+        old, new = (
+            points.reshape(-1).view(np.uint8) for points in (self.old, self._points)
+        )
+        each = self.old.itemsize * self.old.shape[1]
+        first = np.searchsorted(begin, np.append(0, cuts))
+        bounds = zip(first, np.append(first[1:], len(begin)), strict=True)
         return [
-            (self._points[to : to + end - begin], self.old[begin:end])
-            for to, begin, end in zip(
-                *(x.tolist() for x in (to, begin, end)), strict=True
-            )
-            if begin < end
+            (old, each * begin[a:b], each * end[a:b], new, each * to[a:b])
+            for a, b in bounds
         ]

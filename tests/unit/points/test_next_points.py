@@ -8,13 +8,11 @@ from mndmst.points.versions import next_points
 from mndmst.points.versions.next_points import NextPoints
 
 
-@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("at_once", [0, next_points.AT_ONCE])
-@pytest.mark.parametrize("copied", [1, 7, next_points.COPIED])
-def test_points_that_stay_and_new_ones(monkeypatch, threads, at_once, copied):
+@pytest.mark.parametrize("threads", [1, 3, 20, 90])
+def test_points_that_stay_and_new_ones(monkeypatch, threads, at_once):
     monkeypatch.setattr(next_points, "AT_ONCE", at_once)
-    monkeypatch.setattr(next_points, "COPIED", copied)
-    random = np.random.default_rng(copied)
+    random = np.random.default_rng(threads)
     for removed, inserted in (([], 4), ([19, 3, 4, 0], 2), ([7], 0), (range(20), 5)):
         old, new = random.normal(size=(20, 3)), random.normal(size=(inserted, 3))
         gone = np.asarray(removed, np.int64)
