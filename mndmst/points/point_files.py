@@ -91,10 +91,10 @@ def read_point_table(
     columns and labels (`io.formats.point_tables`).
 
     With `mapped`, the points of an .npy file are memory-mapped and unchecked: callers
-    pass the part that they use to `checked_points`. With `typed`, arrays of float16 and
-    float32 keep their type. Without `finite`, coordinates may be infinite or NaN. For
-    the `metric` haversine a column named as a latitude comes first; for alleles a table
-    has loci as columns (`io.formats.allele_tables`); for precomputed a
+    pass the part that they use to `checked_points`. With `typed`, arrays and lists of
+    float16 and float32 keep their type. Without `finite`, coordinates may be infinite
+    or NaN. For the `metric` haversine a column named as a latitude comes first; for
+    alleles a table has loci as columns (`io.formats.allele_tables`); for precomputed a
     table is a matrix (`io.formats.distance_tables`) of distances or other `values`.
 
     Raises InputError if the file does not hold points, or a coordinate is not finite or
@@ -127,7 +127,7 @@ def read_point_table(
     if metric in ALLELE_METRICS:
         return _read_alleles(path, chosen_names)
     table = _read_table(path, read_typed_points, read_point_text, chosen_names, metric)
-    points = checked_points(table.points, f"{path}: ", finite=finite)
+    points = checked_points(table.points, f"{path}: ", typed=typed, finite=finite)
     chosen = table.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
     named = chosen.headed and not chosen.is_vector

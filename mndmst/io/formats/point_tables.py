@@ -125,7 +125,8 @@ POINTS = TableSubject("a point", is_float, knows_points, texts=False)
 class TextPoints:
     """Coordinates as a text has them, and the ids of its rows."""
 
-    points: np.ndarray  # float64 [points, dimensions]
+    # shape (points, dimensions): float64, or the type of floats in lists
+    points: np.ndarray
     ids: np.ndarray | None  # int64 or str, shape (points,), or None
     columns: PointColumns
 
@@ -283,7 +284,7 @@ def read_typed_points(
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), picked, metric=metric)
     used = len(chosen.coordinates)
-    points = _allocated(path, count, 0 if chosen.is_vector else used)
+    points = _allocated(path, count, 0 if chosen.is_vector else used, np.float64)
     ids: list[np.ndarray] = []
     wanted = [*chosen.coordinates, *([] if chosen.ids is None else [chosen.ids])]
     for first, batch in table.rows(0, count, wanted):
@@ -294,7 +295,8 @@ def read_typed_points(
             check_complete(where, column, first)
             if chosen.is_vector:
                 if first == 0:
-                    points = _allocated(path, count, len(column[0]))
+                    kind = _float_type(column.type.value_type)
+                    points = _allocated(path, count, len(column[0]), kind)
                 column = _elements(where, column, points.shape[1], first)
             values = np.asarray(column.to_numpy(zero_copy_only=False))
             values = values.reshape(len(batch), -1)
@@ -311,11 +313,17 @@ def read_typed_points(
     return TextPoints(points, _joined(ids) if ids else None, chosen)
 
 
-def _allocated(path: Path, count: int, width: int) -> np.ndarray:
+def _allocated(path: Path, count: int, width: int, kind: type) -> np.ndarray:
     """Return an array for points of a table; InputError if memory is too small."""
     nbytes = POINT_TYPED_COPIES * 8 * count * (width + 1)
     check_room(FREE_MEMORY, path, nbytes, "the list of its points")
-    return np.empty((count, width))
+    return np.empty((count, width), kind)
+
+
+def _float_type(kind: "pyarrow.DataType") -> type:
+    """Return the type of coordinates that are numbers of an Arrow type."""
+    small = {"halffloat": np.float16, "float": np.float32}
+    return small.get(str(kind), np.float64)
 
 
 def _elements(

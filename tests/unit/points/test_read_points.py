@@ -263,6 +263,9 @@ def test_a_column_of_lists_has_all_coordinates(
     named = read_point_table(path, columns="embedding")
     np.testing.assert_array_equal(named.points, POINTS)
     assert named.names == ()
+    typed = read_point_table(path, columns="embedding", typed=True).points
+    assert typed.dtype == LISTS[kind].value_type.to_pandas_dtype()
+    np.testing.assert_array_equal(typed, POINTS)
     assert named.ids is not None
     assert named.ids.tolist() == IDS
     assert "coordinates: embedding (lists of 2 numbers)" in named.notes[0]
