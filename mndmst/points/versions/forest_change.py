@@ -15,7 +15,8 @@ was never needed may take its place.
   its other outgoing edges. And an edge out of the present component follows the old
   path to a lost edge that leaves the component, too (`bound_unlisted_edges`). In
   Borůvka rounds a point searches only if both bounds are within the first edge of its
-  component.
+  component. Where many would, and lists of neighbours are kept, edges along the lists
+  are known first: no other edge is shorter than the lists of its ends reach.
 - Where trees search, one walk lists the edges of a new point that may be in the
   forest. The last edge of a cycle of three is not: so near neighbours exclude all
   points that lie behind them. Where products search, new points search in each round
