@@ -177,8 +177,7 @@ def points_forest(
             radius = np.empty(n)
             radius[made.point] = near
             if positions is not None:
-                listed = np.empty_like(positions)
-                listed[made.point] = made.point[positions]
+                listed = neighbours_by_point(made.point, positions)
 
     exact = not approximate or edges.certain == n - 1
     found = _forest_of_edges(edges, coordinates, metric, exact, choice.name, team)
@@ -462,6 +461,16 @@ def neighbours_to_list(
     """
     default = -(-max(min_samples + BEYOND, least) // FULL) * FULL
     return min(max(neighbours or default, min_samples, 1), points - 1)
+
+
+def neighbours_by_point(point: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return `PointForest.neighbours` from the positions of neighbours, by position.
+
+    `point` has the point at each position.
+    """
+    neighbours = np.empty_like(positions)
+    neighbours[point] = point[positions]
+    return neighbours
 
 
 def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

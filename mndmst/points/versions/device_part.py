@@ -30,7 +30,6 @@ from ..search.product_search import random_order
 from .kept_lists import listed_positions
 from .next_points import NextPoints
 from .point_parts import (
-    FURTHER,
     PointPairs,
     SourceSearch,
     merge_nearer,
@@ -63,8 +62,7 @@ class DevicePart:
     All methods raise DeviceRefusalError if the device cannot go on.
     """
 
-    search, cheap, small, further = "device", 1 << 14, 1 << 15, FURTHER
-    reachable, near = 1 << 9, 0
+    search, cheap, small, reachable, near = "device", 1 << 14, 1 << 15, 1 << 9, 0
     metric: str
     listed: int  # the most neighbours that a search lists
     resident: ResidentPoints
@@ -307,9 +305,11 @@ class DeviceRounds:
             source = np.repeat(unbounded, present.sum(axis=1))
             offer(source, position[present], square[present])
 
+        known_to = np.maximum(sources.core, search.complete)
+
         def wanted(some: slice) -> tuple[PairRows, PairColumns]:
             bound = first.weight[component[some]]
-            bound[np.maximum(sources.core, search.complete)[some] > bound] = -1
+            bound[known_to[some] > bound] = -1
             rows = PairRows(sources.points[some], bound, component[some])
             reach = first.weight if search.both else np.full(len(first.weight), -1.0)
             least = self.to_new if search.both else self.to_others

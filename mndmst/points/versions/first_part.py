@@ -6,10 +6,15 @@ import numpy as np
 
 from ...kernels.threads import Threads
 from ..coordinates import PointCoordinates
-from ..devices.point_products import NO_POSITION
 from ..kernels.neighbour_lists import NeighbourLists
 from ..metrics import METRICS
-from ..point_forest import LEAST_ON_DEVICE, PointForest, neighbours_to_list
+from ..point_forest import (
+    LEAST,
+    LEAST_ON_DEVICE,
+    PointForest,
+    neighbours_by_point,
+    neighbours_to_list,
+)
 from ..search.point_search import TreeSearch
 from ..search.remote_points import RemotePoints
 from ..search.search_choice import (
@@ -20,8 +25,11 @@ from ..search.search_choice import (
 )
 from ..search_reporter import SearchReporter
 from .device_part import DevicePart
-from .point_parts import FURTHER, PointPart, TreePart
+from .point_parts import PointPart, TreePart
 from .product_part import ProductPart
+
+# Neighbours beyond those of the core distance for which a search is chosen.
+FURTHER = 6
 
 
 class FirstPart(NamedTuple):
@@ -58,9 +66,9 @@ def first_part(
     if choice.name == "product":
         part, row, lists = ProductPart.first(points, metric, neighbours, team)
     else:
-        listed = neighbours.shape[1]
-        part, row = on_device, _ = DevicePart.first(coordinates, metric, listed + 1)
-        lists = on_device.lists(neighbours, row)
+        listed = neighbours.shape[1] + 1  # a search lists the point, too
+        on_device, row = DevicePart.first(coordinates, metric, listed)
+        part, lists = on_device, on_device.lists(neighbours, row)
     return FirstPart(part, row, lists.distance[:, order - 1].copy(), lists)
 
 
@@ -90,11 +98,6 @@ def _neighbours(
     """Return the `PointForest.neighbours` of points, at least `order` of each."""
     norm, reporter = METRICS[metric].norm, SearchReporter()
     search = make_search(make_local(coordinates, norm, choice, team, reporter), team)
-    least = (LEAST_ON_DEVICE,) if choice.name == "device" else ()
-    k = neighbours_to_list(0, order, len(coordinates.values), *least)
-    found = search.neighbours(k, order).positions
-    neighbours = np.empty_like(found)
-    is_found = found != NO_POSITION
-    found[is_found] = search.point[found[is_found]]
-    neighbours[search.point] = found
-    return neighbours
+    least = LEAST_ON_DEVICE if choice.name == "device" else LEAST
+    k = neighbours_to_list(0, order, len(coordinates.values), least)
+    return neighbours_by_point(search.point, search.neighbours(k, order).positions)

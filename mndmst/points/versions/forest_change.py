@@ -79,6 +79,9 @@ PART_RATIO = 4
 LISTED_BALL = 16.0
 # This fraction of the points lists all edges in the ball; measured on a sample.
 COMMON, SAMPLED = 0.999, 1 << 13
+# Neighbours that trees list beyond those of the core distance. A walk lists the edges
+# of a point that has more new neighbours.
+FURTHER = 2
 LOOKED_AT = 16  # edges among which one of several that follow each other stays
 # Nodes of a tree that a walk visits, on average, before a fresh search is faster.
 MOST_NODES = 1 << 13
@@ -191,7 +194,7 @@ class _ForestChange:
         order = max(before.min_samples, 1)
         self.old_radius = after.radius[self.targets]  # NaN for new points
         if lists is None:
-            k = order + 1 + after.parts[0].further
+            k = order + 1 + FURTHER
             # Core distances fall where no removed point is within the old one
             within = np.full(len(self.targets), np.inf)
             only_falls = np.flatnonzero(~rises[affected])
@@ -206,8 +209,8 @@ class _ForestChange:
             near = moved(reached.position)
             insert_listed(lists, near, new, reached.distance)
             known = reached.reach[reached.reach >= 0].min(initial=LARGEST)
-            near_ones = after.parts[0].near
-            if near_ones and self._list_among_new(lists, inserted, known):
+            pairs = after.parts[0].near
+            if pairs and self._list_among_new(lists, inserted, known):
                 insert_listed(lists, new, near, reached.distance)
             self._list_again(lists, order)
             after.radius[self.targets] = lists.distance[self.targets, order - 1]

@@ -34,8 +34,6 @@ from ..metrics import METRICS, Norm, prepared
 from ..search.build_tree import build_tree
 from .next_points import NextPoints
 
-# Neighbours that products list beyond those of the core distance.
-FURTHER = 6
 # Least searches of a thread, from single points or groups of them.
 SEARCHES = 64
 COPIED = 1 << 12  # least points whose coordinates a thread copies
@@ -102,7 +100,6 @@ class PointPart(Protocol):
     search: str  # the name of the search, see `SearchChoice`
     cheap: int  # searches of old points in a round; one component may need more
     small: int  # a part of fewer points, other than the first one, is made anew
-    further: int  # neighbours that a search lists beyond those of the core distance
     reachable: int  # most positions that each point of a batch reaches, on average
     # Where neighbours are listed: positions whose distances to each new point the first
     # search lists, on average; 0 if a second search takes less time
@@ -244,7 +241,6 @@ class TreePart:
     """Points in a k-d tree, whose removed points lie at infinity; see `PointPart`."""
 
     search, cheap, small, reachable, near = "tree", 1 << 12, 1 << 10, 1 << 9, 0
-    further = 2  # a walk lists the edges of a point with more new neighbours
 
     def __init__(
         self, tree: PointTree, metric: str, leaf_at: np.ndarray | None = None

@@ -35,7 +35,6 @@ from .kept_lists import listed_positions
 from .next_points import NextPoints
 from .pair_distances import blocks, pair_distances
 from .point_parts import (
-    FURTHER,
     PointPairs,
     SourceSearch,
     first_edges_each,
@@ -61,8 +60,7 @@ class ProductPart:
     version's array of points.
     """
 
-    search, cheap, small, further = "product", 1 << 7, 1 << 10, FURTHER
-    near = 128
+    search, cheap, small, near = "product", 1 << 7, 1 << 10, 128
     reachable = 1 << 13  # copies of a text: a fit would compare all pairs of points
     metric: str
     exact: PointArrays  # numbers are the version's rows
